@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All that both languages read; bindgen starts here. */
+#ifndef ARTIS_ABI_H
+#define ARTIS_ABI_H
+
+#include "consts.h"
+#include "stat.h"
+
+#endif /* ARTIS_ABI_H */

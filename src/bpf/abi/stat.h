@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Counter ids. One enum names an event from BPF to the screen: Rust has the
+ * title and the description of each in src/userspace/model/describe.rs, and
+ * tests/contract.rs fails when a counter is not incremented or not described.
+ */
+#ifndef ARTIS_ABI_STAT_H
+#define ARTIS_ABI_STAT_H
+
+#include "types.h"
+
+enum artis_stat {
+	/* attempts: endangering entries by tasks that could migrate, on any CPU */
+	ARTIS_STAT_ATTEMPT_CALL,
+	ARTIS_STAT_ATTEMPT_FAULT,
+	/* migrations asked for because of an attempt on an RT CPU */
+	ARTIS_STAT_EVICTION,
+	/* endangering bodies that returned to user mode on an RT CPU: must be 0 */
+	ARTIS_STAT_BODY_ON_RT,
+	/* the same by tasks that may run on no NRT CPU */
+	ARTIS_STAT_BODY_PINNED,
+
+	/* exempt from eviction, each apart */
+	ARTIS_STAT_EXEMPT_KTHREAD,
+	ARTIS_STAT_EXEMPT_MIGRATION_DISABLED,
+	ARTIS_STAT_EXEMPT_PINNED,
+	ARTIS_STAT_EXEMPT_EXITING,
+	ARTIS_STAT_EXEMPT_NEW,
+	ARTIS_STAT_EXEMPT_EXEC,
+
+	/* where runnable tasks were sent, and why */
+	ARTIS_STAT_PLACE_NRT_IDLE, /* straight to an idle NRT CPU */
+	ARTIS_STAT_PLACE_NRT_QUEUE, /* to the queue that NRT CPUs share */
+	ARTIS_STAT_PLACE_RT_IDLE, /* calm and preempted, or woken from sleep: to an idle RT CPU */
+	ARTIS_STAT_PLACE_RT_STAY, /* calm, stays on the RT CPU where it computes */
+	ARTIS_STAT_PLACE_OWN, /* may run on one CPU only: to the queue of that CPU */
+
+	/* what NRT CPUs do for RT CPUs */
+	ARTIS_STAT_PUSH, /* waiting calm task given to an idle RT CPU */
+	ARTIS_STAT_TAKE, /* task taken from an RT CPU's queue by a dry NRT CPU */
+	ARTIS_STAT_RESCUE, /* task taken from under an RT task that stayed too long */
+
+	/* tasks put back because an RT or DL task took their CPU */
+	ARTIS_STAT_REENQUEUE,
+	/* preemptions of an NRT CPU for a woken or evicted task */
+	ARTIS_STAT_PREEMPT,
+
+	ARTIS_NR_STATS,
+};
+
+/* The unit of a share: 30 fraction bits. */
+#define ARTIS_SHARE_SHIFT 30
+#define ARTIS_SHARE_ONE (1U << ARTIS_SHARE_SHIFT)
+
+/*
+ * The exponential average of a CPU's real-time share, kept exactly at each
+ * context switch (policy/rt_share.h).
+ */
+struct artis_rt_share {
+	/* average at updated_ns, in units of 1 / ARTIS_SHARE_ONE */
+	u32 avg;
+	/* an rt/dl task runs since updated_ns */
+	u32 in_rt;
+	u64 updated_ns;
+	/* all time in rt/dl tasks up to updated_ns */
+	u64 total_ns;
+};
+
+/*
+ * One CPU. The first line is what the kernel-entry hook touches; the rest is
+ * for context switches and for the daemon, which reads this array by mmap.
+ * Written by its own CPU, unless a field says otherwise.
+ */
+struct artis_cpu {
+	/* 0: the ext task running here is in user mode; else enum artis_section */
+	u32 section;
+	/* system-call number of that section */
+	u32 section_nr;
+	/* enum artis_cpu_kind */
+	u8 kind;
+	/* an ext task runs here */
+	u8 ext_running;
+	/* that task may run on some NRT CPU */
+	u8 movable;
+	/* that task attempted since it was put on this CPU */
+	u8 attempted;
+	/* its own queue may hold something; set by whoever inserts */
+	u8 own_hint;
+	/* the ext task running here was calm when it began */
+	u8 curr_calm;
+	u16 pad1;
+	/* when the section began, kept on RT CPUs only; 0: not known */
+	u64 section_since_ns;
+	/* virtual time of the ext task running here when it began; read by others */
+	u64 curr_vtime;
+	/* thread id of the ext task running here, 0: none */
+	u32 curr_pid;
+	u32 pad0;
+	/* clock of virtual time among the tasks that may run on RT CPUs only */
+	u64 own_clock;
+	u64 pad2;
+
+	/* real-time share and its culprit */
+	struct artis_rt_share rt;
+	/* the rt/dl task that runs here, or the last one */
+	u32 rt_pid;
+	/* its policy (SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6) */
+	u32 rt_policy;
+	/* since when it runs, ns of CLOCK_MONOTONIC or of the rq clock */
+	u64 rt_since_ns;
+	char rt_comm[16];
+
+	/* time of non-RT0 tasks in endangering sections on this CPU, if it is an RT CPU */
+	u64 residence_ns;
+	u64 residence_max_ns;
+	/* time in ext tasks */
+	u64 ext_ns;
+	/* length of its own queue, of the queue it takes from, when last sampled */
+	u32 own_queued;
+	u32 shared_queued;
+	u64 stat[ARTIS_NR_STATS];
+} __attribute__((aligned(64)));
+
+/* What a task on a CPU is doing in the kernel. */
+enum artis_section {
+	ARTIS_SECTION_NONE = 0,
+	ARTIS_SECTION_SLEEPING = 1, /* a call of the sleeping class */
+	ARTIS_SECTION_CALL = 2, /* an endangering call */
+	ARTIS_SECTION_FAULT = 3, /* a page fault of user mode */
+};
+
+/* What the sampling program (BPF_PROG_RUN) returns about now. */
+struct artis_sample {
+	/* the clock that all *_ns fields of struct artis_cpu are in */
+	u64 now_ns;
+};
+
+#endif /* ARTIS_ABI_STAT_H */

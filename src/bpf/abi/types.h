@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The integer names that every header of abi/ and policy/ uses, whoever
+ * compiles it: BPF (vmlinux.h has them already), bindgen, or a host compiler.
+ */
+#ifndef ARTIS_ABI_TYPES_H
+#define ARTIS_ABI_TYPES_H
+
+#ifndef __VMLINUX_H__
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed int s32;
+typedef signed long long s64;
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+#endif
+
+#endif /* ARTIS_ABI_TYPES_H */

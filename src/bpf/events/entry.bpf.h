@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel entry and return: the attempt hook.
+ *
+ * The entry hook is the *classic* tracepoint, which runs with preemption off
+ * and reschedules on its way out, before the body of the call; as tp_btf it
+ * would be preempted inside itself on 7.x, with migration disabled (kernel.md
+ * section 1.3). It touches only this CPU's struct: the state moves to the task
+ * when it stops, so no task-storage look-up happens per system call.
+ */
+#ifndef ARTIS_EVENTS_ENTRY_BPF_H
+#define ARTIS_EVENTS_ENTRY_BPF_H
+
+#include "../policy/call_class.h"
+
+/* A system call that the table cannot name, since its number is of another ABI. */
+static __always_inline bool is_compat_call(void)
+{
+#ifdef __SCX_TARGET_ARCH_x86
+	/* TS_COMPAT, arch/x86/include/asm/thread_info.h */
+	return bpf_get_current_task_btf()->thread_info.status & 2;
+#elif defined(__SCX_TARGET_ARCH_arm64)
+	/* TIF_32BIT, arch/arm64/include/asm/thread_info.h */
+	return bpf_get_current_task_btf()->thread_info.flags & (1UL << 22);
+#else
+	return false;
+#endif
+}
+
+/*
+ * An attempt by the task on this RT CPU: ask for a reschedule of the CPU. The
+ * interrupt comes at once; ops.enqueue then finds the section and sends the
+ * task to an NRT CPU.
+ */
+static __always_inline void evict(struct artis_cpu *c)
+{
+	c->section_since_ns = scx_bpf_now();
+	if (!c->movable) {
+		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
+		return;
+	}
+	c->stat[ARTIS_STAT_EVICTION]++;
+	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+}
+
+SEC("tp/raw_syscalls/sys_enter")
+int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
+{
+	struct artis_cpu *c = this_cpu();
+	u64 nr = ctx->id;
+	u32 section = ARTIS_SECTION_CALL;
+	u8 class;
+
+	/* a real-time task: seen, never touched */
+	if (!c->ext_running)
+		return 0;
+	if (likely(nr < ARTIS_NR_CALLS)) {
+		class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
+		if (class != ARTIS_CALL_ENDANGERING && !is_compat_call())
+			section = artis_call_section(class, ctx->args[1], policy.poll_fds_max);
+	}
+	c->section = section;
+	if (section != ARTIS_SECTION_CALL)
+		return 0;
+	c->section_nr = nr;
+	c->attempted = 1;
+	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
+	if (c->kind == ARTIS_CPU_RT)
+		evict(c);
+	return 0;
+}
+
+/* Interrupts are still off here; the kick is taken when the handler turns them on. */
+SEC("tp/exceptions/page_fault_user")
+int artis_page_fault(void *ctx)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (!c->ext_running)
+		return 0;
+	c->section = ARTIS_SECTION_FAULT;
+	c->attempted = 1;
+	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
+	if (c->kind == ARTIS_CPU_RT)
+		evict(c);
+	return 0;
+}
+
+/* Time of the ext task on this CPU in an endangering section ends. */
+static __always_inline void residence_ends(struct artis_cpu *c)
+{
+	u64 ns = scx_bpf_now() - c->section_since_ns;
+
+	c->section_since_ns = 0;
+	if ((s64)ns < 0)
+		return;
+	c->residence_ns += ns;
+	if (ns > c->residence_max_ns)
+		c->residence_max_ns = ns;
+}
+
+/*
+ * The return to user mode. Preemptible on 7.x, which does no harm: the section
+ * is handed to the task and back if it is preempted in here.
+ */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(artis_sys_exit, struct pt_regs *regs, long ret)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (!c->ext_running)
+		return 0;
+	if (unlikely(c->section_since_ns)) {
+		if (c->section == ARTIS_SECTION_CALL)
+			c->stat[c->movable ? ARTIS_STAT_BODY_ON_RT : ARTIS_STAT_BODY_PINNED]++;
+		residence_ends(c);
+	}
+	c->section = ARTIS_SECTION_NONE;
+	return 0;
+}
+
+#endif /* ARTIS_EVENTS_ENTRY_BPF_H */

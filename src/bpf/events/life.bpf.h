@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tasks come, go and change; so do cgroups; so does the scheduler.
+ */
+#ifndef ARTIS_EVENTS_LIFE_BPF_H
+#define ARTIS_EVENTS_LIFE_BPF_H
+
+s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct artis_task *t =
+		bpf_task_storage_get(&task_stor, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return -ENOMEM;
+	t->vtime = vtime_clock;
+	t->fresh = args->fork;
+	/*
+	 * A child begins inside fork. What an existing task does is not known; it
+	 * is not calm before it has run for a while without an entry.
+	 */
+	t->section = args->fork ? ARTIS_SECTION_CALL : ARTIS_SECTION_NONE;
+	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
+	task_forget_cgroup(t);
+	task_note_weight(t, ARTIS_WEIGHT_DEFAULT);
+	task_note_affinity(t, p->cpus_ptr);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
+{
+	struct artis_task *t = task_of(p);
+
+	if (!t)
+		return;
+	t->vtime = vtime_clock;
+	task_note_weight(t, p->scx.weight);
+	task_note_affinity(t, p->cpus_ptr);
+}
+
+/* It leaves the ext class; if it runs right now as a real-time task, no switch will tell. */
+void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
+{
+	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+
+	if (scx_bpf_task_running(p) && is_realtime(p) && !c->rt.in_rt)
+		rt_begins(c, p);
+}
+
+void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
+{
+	struct artis_task *t = task_of(p);
+
+	if (t)
+		task_note_weight(t, weight);
+}
+
+/* Also when a task disables and enables its migration. */
+void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+	struct artis_task *t = task_of(p);
+
+	if (t)
+		task_note_affinity(t, cpumask);
+}
+
+s32 BPF_STRUCT_OPS(artis_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	cgroup_note_weight(cgrp, args->weight);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(artis_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	cgroup_note_weight(cgrp, weight);
+}
+
+void BPF_STRUCT_OPS(artis_cgroup_move, struct task_struct *p, struct cgroup *from,
+		    struct cgroup *to)
+{
+	struct artis_task *t = task_of(p);
+
+	if (t)
+		task_forget_cgroup(t);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(artis_init)
+{
+	s32 cpu, err;
+
+	if (!nrt_mask() || !rt_mask())
+		return -EINVAL; /* the daemon did not run artis_set_partition */
+	err = scx_bpf_create_dsq(ARTIS_DSQ_NRT, -1);
+	if (err)
+		return err;
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		err = scx_bpf_create_dsq(own_dsq(cpu), -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void BPF_STRUCT_OPS(artis_exit, struct scx_exit_info *ei)
+{
+	s32 cpu;
+
+	/* the tracepoints outlive the ops by moments: they must not count other schedulers' tasks */
+	bpf_for(cpu, 0, policy.nr_cpus)
+		cpu_of(cpu)->ext_running = 0;
+	UEI_RECORD(uei, ei);
+}
+
+#endif /* ARTIS_EVENTS_LIFE_BPF_H */

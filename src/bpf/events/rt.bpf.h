@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Real-time tasks: never scheduled by us, seen at context switches. Their share
+ * of each CPU is kept exactly, the last one is remembered by name for the
+ * report of a stall, and ext tasks are put back from under them.
+ */
+#ifndef ARTIS_EVENTS_RT_BPF_H
+#define ARTIS_EVENTS_RT_BPF_H
+
+#define ARTIS_MAX_RT_PRIO 100 /* include/linux/sched/prio.h */
+
+/*
+ * rt or dl class by effective priority: includes tasks boosted through a PI
+ * mutex, which the rt class runs, and the stop task, which is over in no time.
+ */
+static __always_inline bool is_realtime(const struct task_struct *p)
+{
+	return p->prio < ARTIS_MAX_RT_PRIO;
+}
+
+static __always_inline void rt_begins(struct artis_cpu *c, struct task_struct *p)
+{
+	u64 now = scx_bpf_now();
+
+	artis_share_switch(&c->rt, now, true);
+	c->rt_since_ns = now;
+	c->rt_pid = p->pid;
+	c->rt_policy = p->policy;
+	__builtin_memcpy(c->rt_comm, p->comm, sizeof(c->rt_comm));
+}
+
+static __always_inline void rt_ends(struct artis_cpu *c)
+{
+	artis_share_switch(&c->rt, scx_bpf_now(), false);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	bool was = is_realtime(prev), is = is_realtime(next);
+	struct artis_cpu *c;
+
+	if (likely(!was && !is))
+		return 0;
+	c = this_cpu();
+	if (is)
+		rt_begins(c, next);
+	else if (c->rt.in_rt)
+		rt_ends(c);
+	/* the ext task that was preempted lies in the local queue now */
+	if (put_back == ARTIS_PUT_BACK_EAGER && is && !was && !(prev->flags & PF_IDLE))
+		scx_bpf_reenqueue_local_from_anywhere();
+	return 0;
+}
+
+/*
+ * The load average of the rt class: updated under the runqueue lock at each
+ * tick of a real-time task, so it serves as the tick that ops.tick is not.
+ * A short real-time task leaves what it preempted in place, at no cost; a long
+ * one gives it up here.
+ */
+SEC("?tp_btf/pelt_rt_tp")
+int BPF_PROG(artis_rt_tick, struct rq *rq)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (!c->rt.in_rt || rq->cpu != bpf_get_smp_processor_id() ||
+	    scx_bpf_now() - c->rt_since_ns < policy.rescue_ns)
+		return 0;
+	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+		scx_bpf_reenqueue_local_from_anywhere();
+	return 0;
+}
+
+/* To 6.18: called before the real-time task runs, when an ext task made way for it. */
+void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+#endif /* ARTIS_EVENTS_RT_BPF_H */

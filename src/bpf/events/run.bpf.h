@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task is put on a CPU and taken off it: the section and the attempt flag
+ * move between the CPU's struct and the task's, run time becomes virtual time.
+ * Both callbacks may run on another CPU than the task's.
+ */
+#ifndef ARTIS_EVENTS_RUN_BPF_H
+#define ARTIS_EVENTS_RUN_BPF_H
+
+void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
+{
+	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	struct artis_task *t = task_of(p);
+
+	if (!t)
+		return;
+	t->exec_start_ns = p->se.sum_exec_runtime;
+	t->fresh = false;
+	c->section = t->section;
+	c->section_nr = t->section_nr;
+	c->attempted = 0;
+	c->curr_vtime = t->vtime;
+	c->curr_pid = p->pid;
+	c->curr_calm = artis_is_calm(&policy, t->quiet_run_ns);
+	c->movable = t->movable && !is_kernel_task(p);
+	if (c->kind == ARTIS_CPU_NRT) {
+		t->nrt_cpu = scx_bpf_task_cpu(p);
+		if (artis_before(vtime_clock, t->vtime))
+			vtime_clock = t->vtime;
+	} else if (!t->movable && artis_before(c->own_clock, t->vtime)) {
+		c->own_clock = t->vtime;
+	}
+	if (c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL && !is_kernel_task(p))
+		c->section_since_ns = scx_bpf_now();
+	/* it was a real-time task until now, and no switch told */
+	if (unlikely(c->rt.in_rt))
+		rt_ends(c);
+	c->ext_running = 1;
+}
+
+void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
+{
+	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	struct artis_task *t = task_of(p);
+	bool attempted = c->attempted;
+
+	c->ext_running = 0;
+	c->curr_pid = 0;
+	if (!t)
+		return;
+	task_charge(c, t, p);
+	t->section = c->section;
+	t->section_nr = c->section_nr;
+	/* a fault has no return hook: a whole run without another entry shows that it is over */
+	if (t->section == ARTIS_SECTION_FAULT && runnable && !attempted)
+		t->section = ARTIS_SECTION_NONE;
+	if (unlikely(c->section_since_ns))
+		residence_ends(c);
+}
+
+#endif /* ARTIS_EVENTS_RUN_BPF_H */

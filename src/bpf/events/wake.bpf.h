@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task becomes runnable: ops.select_cpu for those that wake, ops.enqueue for
+ * all that were not placed there, among them the evicted ones.
+ */
+#ifndef ARTIS_EVENTS_WAKE_BPF_H
+#define ARTIS_EVENTS_WAKE_BPF_H
+
+#include "../policy/place.h"
+
+static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
+{
+	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
+}
+
+static __always_inline enum artis_place place(struct task_struct *p, struct artis_task *t, s32 cpu,
+					      bool woken, bool reenq)
+{
+	struct artis_place_in in = {
+		.section = t->section,
+		.woken = woken,
+		.calm = artis_is_calm(&policy, t->quiet_run_ns),
+		.kernel = is_kernel_task(p),
+		.unsettled = is_unsettled(p, t),
+		.on_rt = is_rt_cpu(cpu),
+		.put_back = reenq,
+		.displaced = reenq && put_back == ARTIS_PUT_BACK_LAZY,
+		.ahead = is_ahead(t),
+	};
+
+	return artis_place(&in);
+}
+
+/* Who is exempt from eviction or starts on NRT CPUs, each kind counted apart. */
+static __always_inline void count_exempt(const struct task_struct *p, const struct artis_task *t)
+{
+	if (likely(!t->fresh && !p->in_execve && !(p->flags & (PF_EXITING | PF_KTHREAD))))
+		return;
+	if (t->fresh)
+		count(ARTIS_STAT_EXEMPT_NEW);
+	else if (p->in_execve)
+		count(ARTIS_STAT_EXEMPT_EXEC);
+	else if (p->flags & PF_EXITING)
+		count(ARTIS_STAT_EXEMPT_EXITING);
+	else
+		count(ARTIS_STAT_EXEMPT_KTHREAD);
+}
+
+/* Not called by the kernel for tasks that may run on one CPU only. */
+s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct artis_task *t = task_of(p);
+	s32 cpu;
+
+	if (!t || !t->movable)
+		return prev_cpu;
+	cpu = pick_idle_nrt(p, t);
+	if (cpu >= 0) {
+		refresh(p, t, cpu);
+		count_exempt(p, t);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, 0);
+		count(ARTIS_STAT_PLACE_NRT_IDLE);
+		return cpu;
+	}
+	if (place(p, t, prev_cpu, true, false) == ARTIS_PLACE_RT_IDLE) {
+		cpu = pick_idle_rt(p, t);
+		if (cpu >= 0) {
+			refresh(p, t, cpu);
+			insert_guest(p, cpu, 0);
+			count(ARTIS_STAT_PLACE_RT_IDLE);
+			return cpu;
+		}
+	}
+	/* the waker takes the lock of this CPU: never that of an RT CPU (kernel.md section 7) */
+	return t->nrt_cpu;
+}
+
+/* Tasks that may run on @cpu only, for now or for good. */
+static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
+					u64 enq_flags)
+{
+	u64 clock = is_rt_cpu(cpu) ? cpu_of(cpu)->own_clock : vtime_clock;
+	u64 vtime = t->vtime;
+
+	/* per-CPU kernel threads serve the CPU itself, a migration-disabled task may hold a lock */
+	if (is_kernel_task(p) || is_migration_disabled(p))
+		vtime = clock - policy.sleep_credit_ns - 1;
+	insert_own(p, cpu, policy.slice_nrt_ns, vtime, enq_flags);
+	count(ARTIS_STAT_PLACE_OWN);
+	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
+		scx_bpf_kick_cpu(cpu, 0);
+	else if (is_rt_cpu(cpu) && cpu_of(cpu)->ext_running && (enq_flags & SCX_ENQ_WAKEUP))
+		/* computing tasks are guests there */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	else
+		preempt_if_behind(cpu, vtime);
+}
+
+/* Tasks that may run on RT CPUs only, but on several: they cannot leave, and are shown. */
+static __always_inline void enqueue_rt_only(struct task_struct *p, struct artis_task *t, s32 cpu,
+					    u64 enq_flags)
+{
+	s32 idle = pick_idle_rt(p, t);
+
+	if (idle >= 0)
+		cpu = idle;
+	else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
+	insert_own(p, cpu, policy.slice_nrt_ns, t->vtime, enq_flags);
+	count(ARTIS_STAT_PLACE_OWN);
+	if (idle >= 0 || (enq_flags & SCX_ENQ_LAST))
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+/* A calm task goes on where it computes; NRT CPUs may take it from there. */
+static __always_inline bool enqueue_rt_stay(struct task_struct *p, struct artis_task *t, s32 cpu,
+					    bool reenq, u64 enq_flags)
+{
+	s32 idle;
+
+	/* a real-time task came: rather go on elsewhere at once, if there is room */
+	if (reenq) {
+		idle = pick_idle_nrt(p, t);
+		if (idle >= 0) {
+			scx_bpf_dsq_insert_vtime(p, ARTIS_DSQ_NRT, policy.slice_nrt_ns, t->vtime,
+						 enq_flags);
+			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+			count(ARTIS_STAT_PLACE_NRT_IDLE);
+			return true;
+		}
+	}
+	insert_guest(p, cpu, enq_flags);
+	count(ARTIS_STAT_PLACE_RT_STAY);
+	if (enq_flags & SCX_ENQ_LAST)
+		scx_bpf_kick_cpu(cpu, 0);
+	return true;
+}
+
+/* Every path out of here inserts the task or ends in scx_bpf_error(). */
+void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	bool reenq = enq_flags & SCX_ENQ_REENQ;
+	bool woken = enq_flags & SCX_ENQ_WAKEUP;
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct artis_task *t = task_of(p);
+	enum artis_place where;
+	s32 rt;
+
+	if (!t)
+		return;
+	if (reenq)
+		count(ARTIS_STAT_REENQUEUE);
+	count_exempt(p, t);
+	refresh(p, t, cpu);
+	if (is_migration_disabled(p)) {
+		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
+		enqueue_own(p, t, cpu, enq_flags);
+		return;
+	}
+	if (p->nr_cpus_allowed == 1) {
+		enqueue_own(p, t, cpu, enq_flags);
+		return;
+	}
+	if (!t->movable) {
+		enqueue_rt_only(p, t, cpu, enq_flags);
+		return;
+	}
+	where = place(p, t, cpu, woken, reenq);
+	/* a guest makes way for those who have no other CPU */
+	if (where == ARTIS_PLACE_RT_STAY && !cpu_of(cpu)->own_hint &&
+	    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+		enqueue_rt_stay(p, t, cpu, reenq, enq_flags);
+		return;
+	}
+	/* only where NRT CPUs are contended: a task alone on its CPU has no reason to move */
+	if (where == ARTIS_PLACE_RT_IDLE && !(enq_flags & SCX_ENQ_LAST)) {
+		rt = pick_idle_rt(p, t);
+		if (rt >= 0) {
+			insert_guest(p, rt, enq_flags);
+			scx_bpf_kick_cpu(rt, SCX_KICK_IDLE);
+			count(ARTIS_STAT_PLACE_RT_IDLE);
+			return;
+		}
+	}
+	insert_nrt(p, t, cpu, where != ARTIS_PLACE_NRT, enq_flags);
+}
+
+#endif /* ARTIS_EVENTS_WAKE_BPF_H */

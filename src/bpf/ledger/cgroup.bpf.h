@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cgroup cpu.weight: each task's weight is scaled by the weights of the cgroups
+ * above it. Two groups of equally many runnable tasks share as their weights
+ * say; a group's share is not divided by the number of its tasks
+ * (docs/decisions/0004-cgroup-weight.md).
+ *
+ * A change of weight moves a generation number; tasks recompute when they are
+ * queued next.
+ */
+#ifndef ARTIS_LEDGER_CGROUP_BPF_H
+#define ARTIS_LEDGER_CGROUP_BPF_H
+
+struct artis_cgroup {
+	u32 weight;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct artis_cgroup);
+} cgroup_stor SEC(".maps");
+
+u32 cgroup_gen;
+
+static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
+{
+	struct artis_cgroup *c =
+		bpf_cgrp_storage_get(&cgroup_stor, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (c)
+		c->weight = weight;
+	__sync_fetch_and_add(&cgroup_gen, 1);
+}
+
+/* The product of the weights from below the root down to @cgrp, 100 is neutral. */
+static u32 cgroup_path_weight(struct cgroup *cgrp)
+{
+	u32 weight = ARTIS_WEIGHT_DEFAULT, depth = cgrp->level, level;
+
+	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) {
+		struct artis_cgroup *c;
+		struct cgroup *pos;
+
+		if (level > depth)
+			break;
+		pos = bpf_cgroup_ancestor(cgrp, level);
+		if (!pos)
+			break;
+		c = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
+		if (c && c->weight)
+			weight = artis_weight_in(weight, c->weight);
+		bpf_cgroup_release(pos);
+	}
+	return weight;
+}
+
+static void task_note_weight(struct artis_task *t, u32 weight)
+{
+	t->inv_weight = artis_inv_weight(artis_weight_in(weight, t->cgroup_weight));
+}
+
+/* Its cgroup is another: look again before it is queued next. */
+static void task_forget_cgroup(struct artis_task *t)
+{
+	t->cgroup_gen = cgroup_gen - 1;
+}
+
+/* Before queueing: take over weights that changed since. Ops that hold the task's rq only. */
+static __always_inline void task_refresh_weight(struct task_struct *p, struct artis_task *t)
+{
+	struct cgroup *cgrp;
+
+	if (likely(t->cgroup_gen == cgroup_gen))
+		return;
+	cgrp = scx_bpf_task_cgroup(p);
+	if (!cgrp)
+		return;
+	t->cgroup_gen = cgroup_gen;
+	t->cgroup_weight = cgroup_path_weight(cgrp);
+	task_note_weight(t, p->scx.weight);
+	bpf_cgroup_release(cgrp);
+}
+
+#endif /* ARTIS_LEDGER_CGROUP_BPF_H */

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * artis: asymmetric real-time scheduling. Table of contents; the headers are in
+ * the order of the flow.
+ *
+ *   abi      what both languages read
+ *   config   what is decided at load
+ *   ledger   what is remembered of CPUs, tasks, cgroups
+ *   policy   pure rules, tested on the host (included where they are used)
+ *   queues   how a verdict becomes a dispatch
+ *   events   what the kernel tells: entry, real-time switches, wake, run, life
+ *   report   what userspace is told
+ */
+#include <scx/common.bpf.h>
+#include <scx/compat.bpf.h>
+
+char _license[] SEC("license") = "GPL";
+
+/* include/linux/sched.h: a thread that a process lends to the kernel */
+#define ARTIS_PF_USER_WORKER 0x00004000
+
+#include "abi/abi.h"
+#include "config/rodata.bpf.h"
+#include "ledger/cpu.bpf.h"
+#include "ledger/task.bpf.h"
+#include "ledger/cgroup.bpf.h"
+#include "queues/take.bpf.h"
+#include "events/entry.bpf.h"
+#include "events/rt.bpf.h"
+#include "events/wake.bpf.h"
+#include "events/run.bpf.h"
+#include "events/life.bpf.h"
+#include "report/sample.bpf.h"
+
+void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+
+	if (rt_is_next(cpu))
+		return;
+	if (c->kind == ARTIS_CPU_RT)
+		dispatch_rt(c, cpu, prev);
+	else
+		dispatch_nrt(c, cpu, prev);
+}
+
+SCX_OPS_DEFINE(artis_ops,
+	       .select_cpu = (void *)artis_select_cpu,
+	       .enqueue = (void *)artis_enqueue,
+	       .dispatch = (void *)artis_dispatch,
+	       .running = (void *)artis_running,
+	       .stopping = (void *)artis_stopping,
+	       .cpu_release = (void *)artis_cpu_release,
+	       .init_task = (void *)artis_init_task,
+	       .enable = (void *)artis_enable,
+	       .disable = (void *)artis_disable,
+	       .set_weight = (void *)artis_set_weight,
+	       .set_cpumask = (void *)artis_set_cpumask,
+	       .cgroup_init = (void *)artis_cgroup_init,
+	       .cgroup_set_weight = (void *)artis_cgroup_set_weight,
+	       .cgroup_move = (void *)artis_cgroup_move,
+	       .init = (void *)artis_init,
+	       .exit = (void *)artis_exit,
+	       .dump = (void *)artis_dump,
+	       .dump_cpu = (void *)artis_dump_cpu,
+	       .timeout_ms = 30000U, /* the daemon lowers it where it can */
+	       .name = "artis");

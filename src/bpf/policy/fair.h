@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Weighted virtual time, fair under the constraint (design: model section 7).
+ *
+ * Every task has a virtual time: its run time, scaled so that a task of weight
+ * 100 (nice 0 in a cgroup of default weight) ages 1 ns per ns. The queues are
+ * ordered by it. The clock is the virtual time of the tasks that the *NRT* CPUs
+ * pick: there is the contention, and whoever computes alone on an RT CPU must
+ * neither drag the clock ahead (sleepers would lose) nor be punished without
+ * limit for time that nobody else could use.
+ *
+ * Pure: compiled for BPF and for the host (tests/policy.rs).
+ */
+#ifndef ARTIS_POLICY_FAIR_H
+#define ARTIS_POLICY_FAIR_H
+
+#include "../abi/consts.h"
+
+#define ARTIS_WEIGHT_DEFAULT 100
+#define ARTIS_WEIGHT_MIN 1
+#define ARTIS_WEIGHT_MAX 1000000
+#define ARTIS_INV_WEIGHT_SHIFT 20
+
+/* order on the circle of 64-bit times: true when @a comes before @b */
+static inline bool artis_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+/*
+ * artis_inv_weight - factor from run time to virtual time
+ *
+ * @weight: 1 to 1,000,000, 100 is the default. Fixed point, 20 fraction bits.
+ */
+static inline u32 artis_inv_weight(u32 weight)
+{
+	if (weight < ARTIS_WEIGHT_MIN)
+		weight = ARTIS_WEIGHT_MIN;
+	return (ARTIS_WEIGHT_DEFAULT << ARTIS_INV_WEIGHT_SHIFT) / weight;
+}
+
+/*
+ * artis_weight_in - weight of a task in a cgroup: the product of both, relative
+ * to the default. Returns ARTIS_WEIGHT_MIN to ARTIS_WEIGHT_MAX.
+ */
+static inline u32 artis_weight_in(u32 weight, u32 cgroup_weight)
+{
+	u64 w = (u64)weight * cgroup_weight / ARTIS_WEIGHT_DEFAULT;
+
+	if (w < ARTIS_WEIGHT_MIN)
+		return ARTIS_WEIGHT_MIN;
+	return w > ARTIS_WEIGHT_MAX ? ARTIS_WEIGHT_MAX : (u32)w;
+}
+
+/* artis_vtime_of - virtual time that @run_ns (below 30 s) of a task is worth */
+static inline u64 artis_vtime_of(u64 run_ns, u32 inv_weight)
+{
+	return run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT;
+}
+
+/*
+ * artis_vtime_latest - how far ahead of the clock a task may get
+ *
+ * lead_max_ns of its own run time, so a light task, which ages fast, is not let
+ * off: with a bound in virtual time its weight would count for nothing as soon
+ * as one slice is worth more than the bound.
+ */
+static inline u64 artis_vtime_latest(const struct artis_policy *policy, u64 clock, u32 inv_weight)
+{
+	return clock + artis_vtime_of(policy->lead_max_ns, inv_weight);
+}
+
+/*
+ * artis_vtime_clamp - virtual time with which a task is queued
+ *
+ * A sleeper is owed at most sleep_credit_ns, whoever ran alone owes at most
+ * lead_max_ns of its run time.
+ */
+static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime, u64 clock,
+				    u32 inv_weight)
+{
+	u64 earliest = clock - policy->sleep_credit_ns;
+	u64 latest = artis_vtime_latest(policy, clock, inv_weight);
+
+	if (artis_before(vtime, earliest))
+		return earliest;
+	return artis_before(latest, vtime) ? latest : vtime;
+}
+
+/*
+ * artis_slice_nrt - run that a task gets on an NRT CPU, ns
+ *
+ * @waiting: tasks in the queue that it takes from
+ *
+ * The shorter, the more wait, so that an evicted task is not held up by a fresh
+ * slice of a computing one.
+ */
+static inline u64 artis_slice_nrt(const struct artis_policy *policy, u32 waiting)
+{
+	u64 slice = policy->slice_nrt_ns / (waiting ? waiting : 1);
+
+	return slice < policy->slice_nrt_min_ns ? policy->slice_nrt_min_ns : slice;
+}
+
+/* artis_preempts - may a woken or evicted task take the CPU from the running one? */
+static inline bool artis_preempts(const struct artis_policy *policy, u64 vtime, u64 curr_vtime)
+{
+	return artis_before(vtime + policy->preempt_margin_ns, curr_vtime);
+}
+
+#endif /* ARTIS_POLICY_FAIR_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What userspace cannot read from memory alone: queue lengths now, and the
+ * clock that the time stamps are in. And the scheduler's own part of the dump.
+ */
+#ifndef ARTIS_REPORT_SAMPLE_BPF_H
+#define ARTIS_REPORT_SAMPLE_BPF_H
+
+/* Run by the daemon (BPF_PROG_RUN) before it reads the array of CPUs. */
+SEC("syscall")
+int artis_sample(struct artis_sample *sample)
+{
+	s32 shared = scx_bpf_dsq_nr_queued(ARTIS_DSQ_NRT);
+	u32 cpu;
+
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *c = cpu_of(cpu);
+		s32 own = scx_bpf_dsq_nr_queued(own_dsq(cpu));
+
+		c->own_queued = own > 0 ? own : 0;
+		c->shared_queued = c->kind == ARTIS_CPU_NRT && shared > 0 ? shared : 0;
+	}
+	sample->now_ns = scx_bpf_now();
+	return 0;
+}
+
+void BPF_STRUCT_OPS(artis_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+
+	scx_bpf_dump("artis: %s own_queue=%d rt_share_permille=%d", is_rt_cpu(cpu) ? "RT" : "NRT",
+		     scx_bpf_dsq_nr_queued(own_dsq(cpu)),
+		     (u32)((u64)artis_share_at(&c->rt, dctx->at_ns) * 1000 >> ARTIS_SHARE_SHIFT));
+	if (c->rt.in_rt)
+		scx_bpf_dump(" held by real-time task pid=%d policy=%d for %llu ms", c->rt_pid,
+			     c->rt_policy, (dctx->at_ns - c->rt_since_ns) / 1000000);
+	scx_bpf_dump("\n");
+}
+
+void BPF_STRUCT_OPS(artis_dump, struct scx_dump_ctx *dctx)
+{
+	scx_bpf_dump("artis: shared NRT queue=%d vtime_clock=%llu",
+		     scx_bpf_dsq_nr_queued(ARTIS_DSQ_NRT), vtime_clock);
+}
+
+#endif /* ARTIS_REPORT_SAMPLE_BPF_H */

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What both languages read: bindgen's view of src/bpf/abi, and the skeleton.
+//!
+//! bindgen and the skeleton generator each make their own Rust type of a C
+//! struct. The assertions below stop the build when the two drift apart.
+
+/// Types and constants of src/bpf/abi/abi.h, as bindgen sees them.
+#[allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals, dead_code)]
+#[allow(clippy::all, clippy::undocumented_unsafe_blocks)]
+pub mod bindings {
+    include!(concat!(env!("OUT_DIR"), "/abi.rs"));
+}
+
+/// The skeleton of src/bpf/main.bpf.c.
+#[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+pub mod skel {
+    include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
+}
+
+pub use skel::types::{artis_cpu, artis_policy, artis_sample};
+
+/// Highest CPU id that the scheduler handles, plus one.
+pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
+/// System-call numbers from here on have no class of their own: they endanger.
+pub const NR_CALLS: usize = bindings::artis_limits_ARTIS_NR_CALLS as usize;
+/// Number of event counters of each CPU.
+pub const NR_STATS: usize = bindings::artis_stat_ARTIS_NR_STATS as usize;
+
+/// The object file that the skeleton embeds.
+pub const BPF_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bpf.bpf.o"));
+
+// the skeleton's types are used throughout; bindgen lends the constants
+const _: () = {
+    assert!(size_of::<artis_cpu>() == size_of::<bindings::artis_cpu>());
+    assert!(size_of::<artis_policy>() == size_of::<bindings::artis_policy>());
+    assert!(size_of::<artis_sample>() == size_of::<bindings::artis_sample>());
+    assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());
+    assert!(size_of::<skel::types::data_policy>() == size_of::<artis_policy>());
+};
+
+/// Which of the two sets a CPU is in; the values of `enum artis_cpu_kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CpuKind {
+    /// Not online when the daemon looked.
+    Absent = bindings::artis_cpu_kind_ARTIS_CPU_ABSENT as u8,
+    /// May run kernel work of any task.
+    Nrt = bindings::artis_cpu_kind_ARTIS_CPU_NRT as u8,
+    /// Kept clear of kernel work by anyone but hard real-time tasks.
+    Rt = bindings::artis_cpu_kind_ARTIS_CPU_RT as u8,
+}
+
+/// The values of `enum artis_call_class`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CallClass {
+    /// An attempt: on an RT CPU it causes an eviction.
+    Endangering = bindings::artis_call_class_ARTIS_CALL_ENDANGERING as u8,
+    /// Short and bounded: no attempt.
+    Harmless = bindings::artis_call_class_ARTIS_CALL_HARMLESS as u8,
+    /// Bounded set-up, then sleep: no attempt.
+    Sleeping = bindings::artis_call_class_ARTIS_CALL_SLEEPING as u8,
+    /// futex(2): sleeping for its waiting operations.
+    SleepingFutex = bindings::artis_call_class_ARTIS_CALL_SLEEPING_FUTEX as u8,
+    /// poll(2): sleeping for few descriptors.
+    SleepingPoll = bindings::artis_call_class_ARTIS_CALL_SLEEPING_POLL as u8,
+}
+
+/// How an ext task gets out of a CPU's local queue when a real-time task has
+/// taken the CPU (docs/decisions/0003-put-back.md). The values of `put_back` in
+/// src/bpf/config/rodata.bpf.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum PutBack {
+    /// By ops.cpu_release, before the real-time task runs: Linux 6.12 to 6.18.
+    Release = 0,
+    /// At the context switch, by an interrupt of the real-time task: from 6.19.
+    Eager = 1,
+    /// At the first tick at which the real-time task stays: from 6.19.
+    Lazy = 2,
+}

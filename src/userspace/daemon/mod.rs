@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The daemon: from options to a scheduler in charge, and back.
+
+mod exit_report;
+mod kernel;
+pub mod log;
+pub mod preempt;
+pub mod preflight;
+mod run;
+mod run_dir;
+mod scheduler;
+
+use std::io::Write;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use crate::abi::PutBack;
+use crate::cli::Opts;
+use crate::config::{CallTable, CpuSet, Machine, Partition, SYSFS_CPU};
+use crate::exit::Failure;
+use crate::outlets::server;
+use preempt::Switch;
+use preflight::{Facts, Finding, Severity};
+use run_dir::{RUN_DIR, RunDir};
+use scheduler::{Loaded, Setup};
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// See [`Failure`]: each variant is one exit code.
+pub fn execute(opts: &Opts) -> Result<(), Failure> {
+    log::start(opts.verbose);
+    let mut stdout = std::io::stdout();
+    if opts.output.help_stats {
+        server::describe(&mut stdout)?;
+    } else if opts.print_calls {
+        let table = CallTable::new(opts.strict, &opts.calls)?;
+        write!(stdout, "{table}").context("writing to stdout")?;
+    } else if let Some(secs) = opts.output.monitor {
+        server::monitor(Duration::from_secs_f64(secs))?;
+    } else if opts.restore {
+        restore()?;
+    } else if opts.check {
+        check(opts)?;
+    } else {
+        run::run(opts)?;
+    }
+    Ok(())
+}
+
+/// `--restore`: puts back what a dead daemon left changed.
+fn restore() -> Result<(), Failure> {
+    require_root()?;
+    let dir = RunDir::lock(Path::new(RUN_DIR))?;
+    match Switch::repair(Path::new(preempt::KNOB), &dir.saved_preempt())? {
+        Some(model) => eprintln!("scx_artis: preemption model is {model} again"),
+        None => eprintln!("scx_artis: nothing was left changed"),
+    }
+    Ok(())
+}
+
+fn require_root() -> Result<(), Failure> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Failure::Unfit("this needs root; start it with sudo".to_owned()))
+}
+
+/// `--check`: every finding, and a load of the BPF programs without attaching.
+fn check(opts: &Opts) -> Result<(), Failure> {
+    let setup = opts.rt_cpus.as_ref().map(|rt| setup(opts, rt, Start::First)).transpose()?;
+    let mut findings = preflight::judge(&Facts::gather());
+    if let Some(setup) = &setup {
+        findings.push(Finding::new(
+            Severity::Ok,
+            "partition",
+            format!("RT CPUs {}, NRT CPUs {}", setup.partition.rt, setup.partition.nrt),
+        ));
+        let warn = |text: &String| Finding::new(Severity::Warn, "partition", text.clone());
+        findings.extend(setup.warnings.iter().map(warn));
+    }
+    if let (Some(setup), None) = (&setup, preflight::errors(&findings)) {
+        findings.push(try_load(setup, kernel::put_back(opts.put_back)?));
+    }
+    let mut stdout = std::io::stdout();
+    for finding in &findings {
+        writeln!(stdout, "{finding}").context("writing to stdout")?;
+    }
+    match preflight::errors(&findings) {
+        Some(_) => Err(Failure::Unfit("this machine is not fit, see the errors above".to_owned())),
+        None => Ok(()),
+    }
+}
+
+fn try_load(setup: &Setup, put_back: PutBack) -> Finding {
+    let subject = "load";
+    scx_utils::try_set_rlimit_infinity();
+    match Loaded::new(setup, put_back, &mut MaybeUninit::uninit()) {
+        Ok(_) => {
+            Finding::new(Severity::Ok, subject, "the kernel's verifier takes the BPF programs")
+        }
+        Err(error) => Finding::new(
+            Severity::Error,
+            subject,
+            format!(
+                "this kernel does not take the BPF programs (--verbose shows its log): {error:#}"
+            ),
+        ),
+    }
+}
+
+/// Is this the first start, or one after a CPU came or went?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    First,
+    AfterHotplug,
+}
+
+/// From options and the machine as it is now to what a scheduler starts with.
+fn setup(opts: &Opts, rt: &CpuSet, start: Start) -> Result<Setup, Failure> {
+    opts.policy.validate()?;
+    let calls = CallTable::new(opts.strict, &opts.calls)?;
+    let machine = Machine::read(Path::new(SYSFS_CPU))?;
+    let nr_cpus = machine.possible.iter().last().map_or(0, |cpu| cpu + 1);
+    let mut warnings = Vec::new();
+    let partition = match start {
+        Start::First => Partition::new(rt, &machine)?,
+        Start::AfterHotplug => {
+            let (partition, lost) = Partition::after_hotplug(rt, &machine)?;
+            if !lost.is_empty() {
+                warnings
+                    .push(format!("RT CPUs {lost} are offline: going on with {}", partition.rt));
+            }
+            partition
+        }
+    };
+    warnings.extend(partition.split_cores(&machine));
+    Ok(Setup {
+        warnings,
+        watchdog_ms: opts.watchdog_ms,
+        policy: opts.policy.constants(&partition, &calls, nr_cpus),
+        partition,
+        exit_dump_len: opts.exit_dump_len,
+        libbpf: opts.libbpf.clone(),
+    })
+}
+
+/// Errors of preflight end the start, warnings are said.
+fn preflight_or_fail() -> Result<Facts, Failure> {
+    let facts = Facts::gather();
+    let findings = preflight::judge(&facts);
+    if let Some(errors) = preflight::errors(&findings) {
+        return Err(Failure::Unfit(errors));
+    }
+    for finding in &findings {
+        match finding.severity {
+            Severity::Warn => ::log::warn!("{}: {}", finding.subject, finding.text),
+            _ => ::log::info!("{}: {}", finding.subject, finding.text),
+        }
+    }
+    Ok(facts)
+}
+
+/// The RT CPUs, which clap requires where they are needed.
+fn rt_cpus(opts: &Opts) -> Result<&CpuSet, Failure> {
+    Ok(opts.rt_cpus.as_ref().ok_or_else(|| anyhow!("--rt-cpus is missing"))?)
+}

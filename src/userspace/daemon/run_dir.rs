@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! /run/scx_artis: a lock that lives exactly as long as the daemon, and the
+//! file that remembers what is to be put back.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+/// Where the daemon keeps its state; gone after a reboot, as what it is about.
+pub const RUN_DIR: &str = "/run/scx_artis";
+const LOCK: &str = "lock";
+
+/// The state directory, locked: no other scx_artis runs while this exists.
+/// Dropping it removes what is in it but for a saved state.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl RunDir {
+    /// Makes the directory at `path` if need be, and locks it.
+    ///
+    /// # Errors
+    /// When another scx_artis holds the lock, or the directory cannot be used.
+    pub fn lock(path: &Path) -> Result<Self> {
+        loop {
+            fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))?;
+            let name = path.join(LOCK);
+            let file = match File::create(&name) {
+                // its last user has just removed the directory
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                file => file.with_context(|| format!("opening {}", name.display()))?,
+            };
+            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+                Errno::EWOULDBLOCK => anyhow!(
+                    "another scx_artis runs on this machine ({} is locked): stop it first, or watch \
+                     it with scx_artis --monitor 1",
+                    name.display()
+                ),
+                errno => anyhow!("locking {}: {errno}", name.display()),
+            })?;
+            // a file that was removed meanwhile locks nobody out
+            let ours = lock.metadata().context("looking at the lock")?.ino();
+            if fs::metadata(&name).is_ok_and(|named| named.ino() == ours) {
+                return Ok(Self { path: path.to_owned(), _lock: lock });
+            }
+        }
+    }
+
+    /// The file of [`super::preempt::Switch`].
+    pub fn saved_preempt(&self) -> PathBuf {
+        self.path.join("preempt.json")
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.path.join(LOCK));
+        let _ = fs::remove_dir(&self.path); // not while a saved state is in it
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("scx_artis");
+        let first = RunDir::lock(&path).expect("locked");
+        let error = RunDir::lock(&path).expect_err("locked already");
+        assert!(error.to_string().contains("another scx_artis"), "{error}");
+        drop(first);
+        assert!(!path.exists(), "something is left behind");
+        RunDir::lock(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_saved_state_outlives_the_lock() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let run_dir = RunDir::lock(dir.path()).expect("locked");
+        let saved = run_dir.saved_preempt();
+        fs::write(&saved, "{}").expect("written");
+        drop(run_dir);
+        assert!(saved.exists());
+    }
+}

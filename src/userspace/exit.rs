@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How the program ends: one exit code for each kind of failure.
+
+use std::process::ExitCode;
+
+use crate::config::ConfigError;
+
+/// The text of the exit codes in `--help`.
+pub const EXIT_CODES_HELP: &str = "\
+Exit codes:
+  0  stopped by the user, or the question was answered
+  1  unexpected error
+  2  bad arguments, or a configuration that this machine cannot have
+  3  preflight found the machine unfit: nothing was changed
+  4  the kernel ejected the scheduler: its reason is on stderr";
+
+/// Why the program did not end well. Each variant is one exit code.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Exit code 1: something that should work did not.
+    #[error("{0:#}")]
+    Unexpected(#[from] anyhow::Error),
+    /// Exit code 2: the arguments do not fit each other or the machine.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Exit code 3: preflight found what keeps the scheduler from working.
+    #[error("{0}")]
+    Unfit(String),
+    /// Exit code 4: the kernel ended the scheduler. The report is printed already.
+    #[error("the kernel ejected the scheduler: {0}")]
+    Ejected(String),
+}
+
+impl Failure {
+    /// The exit code that tells a caller which kind of failure this was.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Unexpected(_) => 1,
+            Self::Config(_) => 2,
+            Self::Unfit(_) => 3,
+            Self::Ejected(_) => 4,
+        }
+    }
+}
+
+/// Prints a failure on stderr and turns the result into an exit code.
+pub fn conclude(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("scx_artis: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_artis`: real-time CPUs that answer as if isolated and still compute for
+//! everyone. Exit codes: see [`scx_artis::exit::Failure`].
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use scx_artis::{cli::Opts, daemon, exit};
+
+fn main() -> ExitCode {
+    let opts = Opts::parse();
+    exit::conclude(daemon::execute(&opts))
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Each figure that the outlets show, described once: the statistics server,
+//! `--help-stats`, the live table and tests/contract.rs all read it here.
+
+use std::collections::BTreeMap;
+
+use scx_stats_derive::Stats;
+use serde::{Deserialize, Serialize};
+
+use crate::abi::{NR_STATS, bindings as abi};
+
+/// An event counter: `enum artis_stat` of src/bpf/abi/stat.h.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// Its value in `enum artis_stat`.
+    pub id: usize,
+    /// Name of its field in [`Metrics`].
+    pub name: &'static str,
+    /// Which line of the live table it is in.
+    pub group: Group,
+    /// A few words for the live table.
+    pub title: &'static str,
+    /// What is counted.
+    pub desc: &'static str,
+}
+
+/// What the counters are about; each is a line of the live table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Endangering kernel entries, and what became of them.
+    Attempts,
+    /// Tasks that are not evicted.
+    Exempt,
+    /// Where runnable tasks were sent.
+    Placed,
+    /// What NRT CPUs do for RT CPUs, and who had to make way.
+    Moved,
+}
+
+/// Declares [`Metrics`] from its own fields and from the counters, and
+/// [`COUNTERS`] from the latter.
+macro_rules! metrics {
+    (
+        $(#[$attr:meta])* struct Metrics { $($fields:tt)* }
+        counters { $($group:ident $id:ident $name:ident $title:tt: $desc:tt;)* }
+    ) => {
+        $(#[$attr])*
+        #[allow(missing_docs)] // the descriptions are the documentation
+        pub struct Metrics {
+            $($fields)*
+            $(#[stat(desc = $desc)] pub $name: u64,)*
+        }
+
+        scx_utils::paste! {
+            /// All event counters, by their value in `enum artis_stat`.
+            pub const COUNTERS: [Counter; NR_STATS] = [$(
+                Counter {
+                    id: abi::[<artis_stat_ $id>] as usize,
+                    name: stringify!($name),
+                    group: Group::$group,
+                    title: $title,
+                    desc: $desc,
+                },
+            )*];
+
+            impl Metrics {
+                /// Takes over the totals of all event counters, by `enum artis_stat`.
+                pub(super) fn set_counters(&mut self, totals: &[u64; NR_STATS]) {
+                    $(self.$name = totals[abi::[<artis_stat_ $id>] as usize];)*
+                }
+
+                /// The total of one counter.
+                pub fn counter(&self, counter: &Counter) -> u64 {
+                    $(if counter.id == abi::[<artis_stat_ $id>] as usize { return self.$name; })*
+                    0
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// The whole machine, between two readings. Counters are totals since the
+    /// scheduler began; everything else is about the interval.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+    #[stat(top, desc = "scx_artis: the whole machine", _om_prefix = "artis_")]
+    struct Metrics {
+        #[stat(desc = "Seconds since the scheduler began")]
+        pub uptime_s: f64,
+        #[stat(desc = "Seconds that the rates and shares are about")]
+        pub interval_s: f64,
+        #[stat(desc = "Number of RT CPUs")]
+        pub rt_cpus: u64,
+        #[stat(desc = "Number of NRT CPUs")]
+        pub nrt_cpus: u64,
+        #[stat(desc = "Attempts per second, on all CPUs: endangering kernel entries by tasks that could migrate")]
+        pub attempts_per_s: f64,
+        #[stat(desc = "Evictions per second: attempts that made a task leave an RT CPU")]
+        pub evictions_per_s: f64,
+        #[stat(desc = "Share of the RT CPUs' time in real-time tasks, percent")]
+        pub rt_pct: f64,
+        #[stat(desc = "Share of the RT CPUs' time in ext tasks, percent: what isolation would have wasted")]
+        pub ext_pct: f64,
+        #[stat(desc = "Time of other than hard real-time tasks in kernel sections on RT CPUs, us per second")]
+        pub residence_us_per_s: f64,
+        #[stat(desc = "The longest such section since the scheduler began, us")]
+        pub residence_max_us: f64,
+        #[stat(desc = "Tasks that wait in the queue which the NRT CPUs share")]
+        pub shared_queued: u64,
+        #[stat(desc = "The CPUs by id")]
+        pub cpus: BTreeMap<usize, CpuMetrics>,
+    }
+    counters {
+        Attempts ARTIS_STAT_ATTEMPT_CALL attempts_call "calls":
+            "Attempts by system call: endangering calls of tasks that could migrate, on any CPU";
+        Attempts ARTIS_STAT_ATTEMPT_FAULT attempts_fault "faults":
+            "Attempts by page fault: user-mode faults of tasks that could migrate, on any CPU";
+        Attempts ARTIS_STAT_EVICTION evictions "evictions":
+            "Migrations asked for because of an attempt on an RT CPU";
+        Attempts ARTIS_STAT_BODY_ON_RT bodies_on_rt "bodies on RT":
+            "Endangering calls whose body ran to its end on an RT CPU although the task could leave: must be 0";
+        Attempts ARTIS_STAT_BODY_PINNED bodies_pinned "pinned bodies":
+            "Endangering calls run on an RT CPU by tasks that may run on no NRT CPU";
+        Exempt ARTIS_STAT_EXEMPT_KTHREAD exempt_kthread "kernel threads":
+            "Exempt from eviction: kernel threads";
+        Exempt ARTIS_STAT_EXEMPT_MIGRATION_DISABLED exempt_migration_disabled "migration off":
+            "Exempt for now: tasks that had migration disabled; they leave as soon as it is enabled";
+        Exempt ARTIS_STAT_EXEMPT_PINNED exempt_pinned "pinned":
+            "Exempt: tasks whose affinity holds no NRT CPU";
+        Exempt ARTIS_STAT_EXEMPT_EXITING exempt_exiting "exiting":
+            "Exempt: tasks on their way out";
+        Exempt ARTIS_STAT_EXEMPT_NEW exempt_new "new":
+            "New tasks, which start on NRT CPUs";
+        Exempt ARTIS_STAT_EXEMPT_EXEC exempt_exec "exec":
+            "Tasks in exec, which go on on NRT CPUs";
+        Placed ARTIS_STAT_PLACE_NRT_IDLE place_nrt_idle "idle NRT":
+            "Placed straight on an idle NRT CPU";
+        Placed ARTIS_STAT_PLACE_NRT_QUEUE place_nrt_queue "NRT queue":
+            "Placed in the queue that the NRT CPUs share";
+        Placed ARTIS_STAT_PLACE_RT_IDLE place_rt_idle "idle RT":
+            "Placed on an idle RT CPU: calm and preempted, or woken from a sleeping call";
+        Placed ARTIS_STAT_PLACE_RT_STAY place_rt_stay "RT stay":
+            "Left on the RT CPU where it computes";
+        Placed ARTIS_STAT_PLACE_OWN place_own "own CPU":
+            "Placed in the queue of the only CPU where it may run";
+        Moved ARTIS_STAT_PUSH pushed "pushed":
+            "Waiting calm tasks that an NRT CPU gave to an idle RT CPU";
+        Moved ARTIS_STAT_TAKE taken "taken":
+            "Tasks that a dry NRT CPU took from an RT CPU's queue";
+        Moved ARTIS_STAT_RESCUE rescued "rescued":
+            "Tasks taken from under a real-time task that stayed too long";
+        Moved ARTIS_STAT_REENQUEUE reenqueued "put back":
+            "Tasks put back because a real-time task took their CPU";
+        Moved ARTIS_STAT_PREEMPT preempted "preempted":
+            "Preemptions of an NRT CPU for a woken or evicted task";
+    }
+}
+
+/// One CPU, between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(desc = "One CPU", _om_prefix = "artis_cpu_", _om_label = "cpu")]
+#[allow(missing_docs)] // the descriptions are the documentation
+pub struct CpuMetrics {
+    #[stat(desc = "RT or NRT")]
+    pub kind: String,
+    #[stat(desc = "1 if it is an RT CPU, else 0")]
+    pub is_rt: u64,
+    #[stat(desc = "Share of its time in real-time tasks, percent")]
+    pub rt_pct: f64,
+    #[stat(desc = "Share of its time in ext tasks, percent")]
+    pub ext_pct: f64,
+    #[stat(
+        desc = "Runnable ext tasks / (1 - real-time share); on an NRT CPU with its part of the shared queue"
+    )]
+    pub load: f64,
+    #[stat(desc = "Attempts per second: endangering kernel entries by tasks that could migrate")]
+    pub attempts_per_s: f64,
+    #[stat(desc = "Evictions per second: attempts that made a task leave this RT CPU")]
+    pub evictions_per_s: f64,
+    #[stat(
+        desc = "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0"
+    )]
+    pub bodies_on_rt: u64,
+    #[stat(
+        desc = "Time of other than hard real-time tasks in kernel sections on this RT CPU, us per second"
+    )]
+    pub residence_us_per_s: f64,
+    #[stat(desc = "The longest such section since the begin, us")]
+    pub residence_max_us: f64,
+    #[stat(desc = "Tasks that wait in its own queue")]
+    pub queued: u64,
+    #[stat(desc = "Thread id of the task that runs here, 0 when idle", _om_skip)]
+    pub running_pid: u64,
+    #[stat(desc = "Name of the task that runs here, empty when idle")]
+    pub running_comm: String,
+    #[stat(desc = "1 if the task that runs here is of a real-time class, else 0", _om_skip)]
+    pub running_rt: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_in_the_order_of_the_enum() {
+        for (id, counter) in COUNTERS.iter().enumerate() {
+            assert_eq!(counter.id, id, "{}", counter.name);
+        }
+    }
+
+    #[test]
+    fn totals_reach_their_fields() {
+        let totals = std::array::from_fn(|id| id as u64 + 100);
+        let mut metrics = Metrics::default();
+        metrics.set_counters(&totals);
+        for counter in &COUNTERS {
+            assert_eq!(metrics.counter(counter), counter.id as u64 + 100, "{}", counter.name);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! From two readings to rates, shares and loads.
+
+use std::collections::BTreeMap;
+
+use super::{CpuMetrics, CpuReading, Metrics, Reading, RtShare};
+use crate::abi::{CpuKind, NR_STATS, bindings as abi};
+
+/// Time constant of the real-time share, ns (src/bpf/policy/rt_share.h).
+const SHARE_TAU_NS: f64 = 500e6;
+
+/// Cap of the multiplier M (design: model section 5; RT ≤ 0.9846 in the thesis).
+pub const MULTIPLIER_MAX: f64 = 65.0;
+
+/// The load of a CPU with `runnable` ext tasks and real-time share `rt` (0 to 1).
+pub fn load(runnable: f64, rt: f64) -> f64 {
+    let multiplier = if rt < 1.0 { (1.0 / (1.0 - rt)).min(MULTIPLIER_MAX) } else { MULTIPLIER_MAX };
+    runnable * multiplier
+}
+
+impl RtShare {
+    /// The exponential average at `now_ns`, 0 to 1. Between two switches it has
+    /// a closed form, so a task that never leaves is seen, too.
+    pub fn at(&self, now_ns: u64) -> f64 {
+        let elapsed_ns = now_ns.saturating_sub(self.updated_ns) as f64;
+        let kept = (-elapsed_ns / SHARE_TAU_NS).exp();
+        let avg = if self.in_rt { 1.0 - (1.0 - self.avg) * kept } else { self.avg * kept };
+        avg.clamp(0.0, 1.0)
+    }
+
+    /// All time in real-time tasks up to `now_ns`, ns.
+    pub fn total_at(&self, now_ns: u64) -> u64 {
+        let current = if self.in_rt { now_ns.saturating_sub(self.updated_ns) } else { 0 };
+        self.total_ns + current
+    }
+}
+
+/// The interval between two readings, and what happens per second of it.
+struct Interval<'a> {
+    prev: Option<&'a Reading>,
+    now_ns: u64,
+    ns: f64,
+}
+
+impl Interval<'_> {
+    fn prev_cpu(&self, id: usize) -> Option<&CpuReading> {
+        self.prev?.cpus.iter().find(|cpu| cpu.id == id)
+    }
+
+    /// Growth of a total, per second.
+    fn per_s(&self, before: u64, after: u64) -> f64 {
+        if self.ns > 0.0 { after.saturating_sub(before) as f64 * 1e9 / self.ns } else { 0.0 }
+    }
+
+    /// Growth of a time in ns, as a share of the interval in percent.
+    fn pct(&self, before_ns: u64, after_ns: u64) -> f64 {
+        (self.per_s(before_ns, after_ns) / 1e7).min(100.0)
+    }
+}
+
+impl Metrics {
+    /// What happened between `prev` and `now`; without `prev`, since the
+    /// scheduler began.
+    ///
+    /// Totals that shrank (a restarted scheduler) count as unchanged.
+    pub fn between(prev: Option<&Reading>, now: &Reading) -> Self {
+        let began_ns = prev.map_or(now.started_ns, |prev| prev.now_ns);
+        let interval =
+            Interval { prev, now_ns: now.now_ns, ns: now.now_ns.saturating_sub(began_ns) as f64 };
+        let nrt_cpus = now.cpus.iter().filter(|cpu| cpu.kind == CpuKind::Nrt).count();
+        let cpus: BTreeMap<_, _> =
+            now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, nrt_cpus))).collect();
+        let mut metrics = Self {
+            uptime_s: now.now_ns.saturating_sub(now.started_ns) as f64 / 1e9,
+            interval_s: interval.ns / 1e9,
+            rt_cpus: cpus.values().map(|cpu| cpu.is_rt).sum(),
+            nrt_cpus: nrt_cpus as u64,
+            attempts_per_s: cpus.values().map(|cpu| cpu.attempts_per_s).sum(),
+            evictions_per_s: cpus.values().map(|cpu| cpu.evictions_per_s).sum(),
+            rt_pct: mean_of_rt(&cpus, |cpu| cpu.rt_pct),
+            ext_pct: mean_of_rt(&cpus, |cpu| cpu.ext_pct),
+            residence_us_per_s: cpus.values().map(|cpu| cpu.residence_us_per_s).sum(),
+            residence_max_us: cpus.values().map(|cpu| cpu.residence_max_us).fold(0.0, f64::max),
+            shared_queued: now.cpus.iter().map(|cpu| cpu.shared_queued).max().unwrap_or(0),
+            cpus,
+            ..Self::default()
+        };
+        metrics.set_counters(&totals(now));
+        metrics
+    }
+}
+
+/// All event counters, summed over the CPUs.
+fn totals(reading: &Reading) -> [u64; NR_STATS] {
+    std::array::from_fn(|id| reading.cpus.iter().map(|cpu| cpu.stat[id]).sum())
+}
+
+fn mean_of_rt(cpus: &BTreeMap<usize, CpuMetrics>, figure: impl Fn(&CpuMetrics) -> f64) -> f64 {
+    let figures: Vec<_> = cpus.values().filter(|cpu| cpu.is_rt == 1).map(figure).collect();
+    if figures.is_empty() { 0.0 } else { figures.iter().sum::<f64>() / figures.len() as f64 }
+}
+
+fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, nrt_cpus: usize) -> CpuMetrics {
+    let prev = interval.prev_cpu(cpu.id);
+    let prev_stat = prev.map_or([0; NR_STATS], |prev| prev.stat);
+    let stat_per_s = |id: abi::artis_stat| {
+        let id = id as usize;
+        interval.per_s(prev_stat[id], cpu.stat[id])
+    };
+    let prev_rt_ns = prev.zip(interval.prev).map_or(0, |(cpu, prev)| cpu.rt.total_at(prev.now_ns));
+    let shared = if nrt_cpus > 0 { cpu.shared_queued as f64 / nrt_cpus as f64 } else { 0.0 };
+    let runnable = f64::from(u8::from(cpu.ext_running)) + cpu.own_queued as f64 + shared;
+    let running = cpu.running.as_ref();
+    CpuMetrics {
+        kind: if cpu.kind == CpuKind::Rt { "RT" } else { "NRT" }.to_owned(),
+        is_rt: u64::from(cpu.kind == CpuKind::Rt),
+        rt_pct: interval.pct(prev_rt_ns, cpu.rt.total_at(interval.now_ns)),
+        ext_pct: interval.pct(prev.map_or(0, |prev| prev.ext_ns), cpu.ext_ns),
+        load: load(runnable, cpu.rt.at(interval.now_ns)),
+        attempts_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_CALL)
+            + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_FAULT),
+        evictions_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_EVICTION),
+        bodies_on_rt: cpu.stat[abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize],
+        residence_us_per_s: interval
+            .per_s(prev.map_or(0, |prev| prev.residence_ns), cpu.residence_ns)
+            / 1e3,
+        residence_max_us: cpu.residence_max_ns as f64 / 1e3,
+        queued: cpu.own_queued,
+        running_pid: running.map_or(0, |task| u64::from(task.pid)),
+        running_comm: running.map_or_else(String::new, |task| task.comm.clone()),
+        running_rt: u64::from(running.is_some_and(|task| task.realtime)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Task;
+    use super::*;
+
+    const EVICTION: usize = abi::artis_stat_ARTIS_STAT_EVICTION as usize;
+    const ATTEMPT_CALL: usize = abi::artis_stat_ARTIS_STAT_ATTEMPT_CALL as usize;
+    const BODY_ON_RT: usize = abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize;
+
+    fn cpu(id: usize, kind: CpuKind) -> CpuReading {
+        CpuReading {
+            id,
+            kind,
+            rt: RtShare::default(),
+            ext_ns: 0,
+            ext_running: false,
+            running: None,
+            residence_ns: 0,
+            residence_max_ns: 0,
+            own_queued: 0,
+            shared_queued: 0,
+            stat: [0; NR_STATS],
+        }
+    }
+
+    fn close(seen: f64, wanted: f64) {
+        assert!((seen - wanted).abs() < 1e-6 * wanted.abs().max(1.0), "{seen} is not {wanted}");
+    }
+
+    #[test]
+    fn load_follows_the_share_up_to_its_cap() {
+        close(load(2.0, 0.0), 2.0);
+        close(load(2.0, 0.5), 4.0);
+        close(load(1.0, 0.75), 4.0);
+        close(load(1.0, 0.99), MULTIPLIER_MAX);
+        close(load(1.0, 1.0), MULTIPLIER_MAX);
+        close(load(0.0, 1.0), 0.0);
+    }
+
+    #[test]
+    fn share_moves_without_a_switch() {
+        let hog = RtShare { avg: 0.0, in_rt: true, updated_ns: 1_000, total_ns: 5 };
+        close(hog.at(1_000), 0.0);
+        close(hog.at(500_001_000), 1.0 - (-1.0f64).exp());
+        assert_eq!(hog.total_at(3_000), 2_005);
+        assert_eq!(hog.total_at(0), 5, "a clock that lags behind is no negative time");
+        let gone = RtShare { avg: 0.8, in_rt: false, ..hog };
+        close(gone.at(500_001_000), 0.8 * (-1.0f64).exp());
+        assert_eq!(gone.total_at(u64::MAX), 5);
+    }
+
+    #[test]
+    fn rates_are_per_second_of_the_interval() {
+        let mut before = cpu(2, CpuKind::Rt);
+        before.stat[EVICTION] = 100;
+        before.ext_ns = 7;
+        let mut after = before.clone();
+        after.stat[EVICTION] = 160;
+        after.stat[ATTEMPT_CALL] = 90;
+        after.stat[BODY_ON_RT] = 1;
+        after.ext_ns = 1_000_000_007;
+        after.residence_ns = 4_000_000;
+        after.residence_max_ns = 9_500;
+        after.rt = RtShare { avg: 0.0, in_rt: true, updated_ns: 2_000_000_000, total_ns: 0 };
+        after.running = Some(Task { pid: 7, comm: "hog".into(), realtime: true });
+        let prev = Reading { now_ns: 1_000_000_000, started_ns: 0, cpus: vec![before] };
+        let now = Reading { now_ns: 3_000_000_000, started_ns: 0, cpus: vec![after] };
+
+        let metrics = Metrics::between(Some(&prev), &now);
+        let seen = &metrics.cpus[&2];
+        close(seen.evictions_per_s, 30.0);
+        close(seen.attempts_per_s, 45.0);
+        close(seen.ext_pct, 50.0);
+        close(seen.rt_pct, 50.0);
+        close(seen.residence_us_per_s, 2_000.0);
+        close(seen.residence_max_us, 9.5);
+        assert_eq!((seen.bodies_on_rt, seen.running_rt, seen.kind.as_str()), (1, 1, "RT"));
+        assert_eq!((metrics.evictions, metrics.attempts_call, metrics.bodies_on_rt), (160, 90, 1));
+        close(metrics.uptime_s, 3.0);
+        close(metrics.interval_s, 2.0);
+    }
+
+    #[test]
+    fn the_shared_queue_is_divided_among_the_nrt_cpus() {
+        let mut cpus = vec![cpu(0, CpuKind::Nrt), cpu(1, CpuKind::Nrt), cpu(2, CpuKind::Rt)];
+        cpus[0].shared_queued = 3;
+        cpus[1].shared_queued = 3;
+        cpus[0].ext_running = true;
+        cpus[2].own_queued = 1;
+        let now = Reading { now_ns: 1, started_ns: 0, cpus };
+        let metrics = Metrics::between(None, &now);
+        close(metrics.cpus[&0].load, 2.5);
+        close(metrics.cpus[&1].load, 1.5);
+        close(metrics.cpus[&2].load, 1.0);
+        assert_eq!((metrics.rt_cpus, metrics.nrt_cpus, metrics.shared_queued), (1, 2, 3));
+    }
+
+    #[test]
+    fn no_time_and_shrunken_totals_are_no_rates() {
+        let mut cpu = cpu(0, CpuKind::Nrt);
+        cpu.stat[EVICTION] = 5;
+        let reading = Reading { now_ns: 10, started_ns: 10, cpus: vec![cpu.clone()] };
+        close(Metrics::between(None, &reading).evictions_per_s, 0.0);
+        cpu.stat[EVICTION] = 3;
+        let later = Reading { now_ns: 20, started_ns: 10, cpus: vec![cpu] };
+        close(Metrics::between(Some(&reading), &later).evictions_per_s, 0.0);
+    }
+}

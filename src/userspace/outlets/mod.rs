@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Where metrics go: a live table, a line, the statistics socket. The outlets
+//! do not know each other.
+
+pub mod line;
+pub mod server;
+pub mod table;

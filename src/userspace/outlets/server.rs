@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The statistics socket that scxtop and scx's OpenMetrics script read, and the
+//! client behind `--monitor`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use crossbeam_channel::{Receiver, Sender, never, unbounded};
+use scx_stats::prelude::*;
+
+use super::line;
+use crate::model::{CpuMetrics, Metrics, Reading};
+
+/// Where scx's tools look for the statistics of the scheduler in charge.
+pub const SOCKET: &str = "/var/run/scx/root/stats";
+
+/// A server that asks with `()` and is answered with a [`Reading`]. Dropping it
+/// removes the socket, too.
+pub struct Server {
+    /// Gone only while this is being dropped.
+    server: Option<StatsServer<(), Reading>>,
+    path: PathBuf,
+}
+
+impl Server {
+    /// Serves at `path`.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn launch(path: &Path) -> Result<Self> {
+        let server = StatsServer::new(data()).set_path(path).launch();
+        let server = server.context("starting the statistics server")?;
+        Ok(Self { server: Some(server), path: path.to_owned() })
+    }
+
+    /// Where to answer, and where requests come from.
+    pub fn channels(&self) -> (Sender<Reading>, Receiver<()>) {
+        match &self.server {
+            Some(server) => server.channels(),
+            None => (unbounded().0, never()),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // first the server: to end, it calls itself through the socket
+        drop(self.server.take());
+        let _ = fs::remove_file(&self.path);
+        // the directories, unless others are in them
+        for dir in self.path.ancestors().skip(1).take(2) {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+/// What the server serves. Each client has its own previous reading: its rates
+/// are about the time since it last asked, the first time since the begin.
+pub fn data() -> StatsServerData<(), Reading> {
+    let open: Box<dyn StatsOpener<(), Reading>> = Box::new(|_| {
+        let mut prev: Option<Reading> = None;
+        let read: Box<dyn StatsReader<(), Reading>> = Box::new(move |_args, (ask, answer)| {
+            ask.send(())?;
+            let now = answer.recv()?;
+            let metrics = Metrics::between(prev.as_ref(), &now);
+            prev = Some(now);
+            metrics.to_json()
+        });
+        Ok(read)
+    });
+    StatsServerData::new()
+        .add_meta(Metrics::meta())
+        .add_meta(CpuMetrics::meta())
+        .add_ops("top", StatsOps { open, close: None })
+}
+
+/// Writes the description of every figure: `--help-stats`.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn describe(out: &mut impl std::io::Write) -> Result<()> {
+    data().describe_meta(out, None)
+}
+
+/// Prints a line every `interval` about a scheduler that runs already, and
+/// waits for one that does not yet. Ends by a signal.
+///
+/// # Errors
+/// When the socket is there but may not be used, or stdout is gone.
+pub fn monitor(interval: Duration) -> Result<()> {
+    scx_utils::monitor_stats::<Metrics>(
+        &[],
+        interval,
+        || false,
+        |metrics| {
+            use std::io::Write;
+            Ok(writeln!(std::io::stdout(), "{}", line::render(&metrics))?)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_a_description() {
+        for meta in [Metrics::meta(), CpuMetrics::meta()] {
+            for (name, field) in &meta.fields {
+                assert!(
+                    field.attrs.desc.as_ref().is_some_and(|desc| !desc.is_empty()),
+                    "{}.{name}",
+                    meta.name
+                );
+            }
+        }
+        let mut text = Vec::new();
+        describe(&mut text).expect("described");
+        let text = String::from_utf8(text).expect("UTF-8");
+        assert!(
+            text.contains("[Metrics") && text.contains("[CpuMetrics") && text.contains("must be 0"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_client_gets_rates_since_it_last_asked() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("scx/root/stats");
+        let server = Server::launch(&path).expect("launched");
+        let (answer, ask) = server.channels();
+        let daemon = std::thread::spawn(move || {
+            for second in 1..=2 {
+                ask.recv().expect("asked");
+                let reading = Reading { now_ns: second * 1_000_000_000, ..Reading::default() };
+                answer.send(reading).expect("answered");
+            }
+        });
+        let mut client =
+            StatsClient::new().set_path(&path).connect(Some(5_000)).expect("connected");
+        for uptime in [1.0, 2.0] {
+            let metrics: Metrics = client.request("stats", vec![]).expect("metrics");
+            assert_eq!((metrics.uptime_s, metrics.interval_s), (uptime, 1.0));
+        }
+        daemon.join().expect("no panic");
+        drop(server);
+        assert!(!path.exists(), "the socket is left behind");
+    }
+}

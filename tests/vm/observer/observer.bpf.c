@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An observer that is not the scheduler: where do the bodies of system calls
+ * and the page faults of user mode really run? It shares nothing with
+ * src/bpf: other hooks (function entry instead of the tracepoints), its own
+ * judgement of who may migrate.
+ *
+ * A body "began" when __x64_sys_NAME is entered. From then until the return
+ * to user mode the task is inside; a task inside an endangering body that is
+ * switched in on an RT CPU counts as resumed there.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "observer.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define PF_EXITING_ 0x00000004
+#define PF_KTHREAD_ 0x00200000
+#define MAX_RT_PRIO_ 100
+#define FAULT_FLAG_USER_ (1 << 6)
+
+#define FUTEX_CMD_MASK_ 127
+#define FUTEX_WAIT_ 0
+#define FUTEX_WAIT_BITSET_ 9
+
+const volatile u64 rt_mask;
+const volatile u64 nrt_mask;
+const volatile u32 poll_fds_max;
+const volatile u8 call_class[OBS_NR_CALLS];
+
+struct obs_cpu seen[OBS_MAX_CPUS];
+/* off at first: the probes stay attached */
+u32 counting;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, OBS_OFFENDERS);
+	__type(key, struct obs_offender);
+	__type(value, struct obs_offence);
+} offenders SEC(".maps");
+
+/* Which endangering call the task is inside: number + 1, 0 outside. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u32);
+} inside SEC(".maps");
+
+enum who { WHO_SUBJECT, WHO_PINNED, WHO_REALTIME, WHO_KERNEL };
+
+/* Only subjects may be moved and must be kept off the RT CPUs. */
+static enum who who_is(struct task_struct *p)
+{
+	if (p->flags & PF_KTHREAD_)
+		return WHO_KERNEL;
+	if (p->prio < MAX_RT_PRIO_)
+		return WHO_REALTIME;
+	if (!(BPF_CORE_READ(p, cpus_ptr, bits[0]) & nrt_mask))
+		return WHO_PINNED;
+	return WHO_SUBJECT;
+}
+
+static bool on_rt(u32 cpu)
+{
+	return cpu < OBS_MAX_CPUS && (rt_mask >> cpu & 1);
+}
+
+static void offence(struct task_struct *p, u32 cpu, u32 cause, u32 nr)
+{
+	struct obs_offender key = { .cause = cause, .nr = nr };
+	struct obs_offence first = { .times = 1, .cpu = cpu, .pid = p->pid };
+	struct obs_offence *o;
+
+	bpf_probe_read_kernel_str(key.comm, sizeof(key.comm), p->comm);
+	o = bpf_map_lookup_elem(&offenders, &key);
+	if (!o) {
+		bpf_map_update_elem(&offenders, &key, &first, BPF_NOEXIST);
+		return;
+	}
+	__sync_fetch_and_add(&o->times, 1);
+	o->cpu = cpu;
+	o->pid = p->pid;
+}
+
+static bool futex_waits(struct pt_regs *regs)
+{
+	u32 op = (u32)BPF_CORE_READ(regs, si) & FUTEX_CMD_MASK_;
+
+	return op == FUTEX_WAIT_ || op == FUTEX_WAIT_BITSET_;
+}
+
+static bool endangers(struct pt_regs *regs, u32 nr)
+{
+	switch (nr < OBS_NR_CALLS ? call_class[nr] : OBS_ENDANGERING) {
+	case OBS_OTHER:
+		return false;
+	case OBS_FUTEX:
+		return !futex_waits(regs);
+	case OBS_POLL:
+		return (u32)BPF_CORE_READ(regs, si) > poll_fds_max;
+	default:
+		return true;
+	}
+}
+
+static void enter_body(struct task_struct *p, u32 nr)
+{
+	u32 *in = bpf_task_storage_get(&inside, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (in)
+		*in = nr + 1;
+}
+
+SEC("kprobe.multi/__x64_sys_*")
+int body(struct pt_regs *ctx)
+{
+	struct pt_regs *regs = (struct pt_regs *)PT_REGS_PARM1(ctx);
+	struct task_struct *p = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id();
+	struct obs_cpu *c;
+	bool bad;
+	u32 nr;
+
+	if (!counting || cpu >= OBS_MAX_CPUS)
+		return 0;
+	c = &seen[cpu];
+	nr = BPF_CORE_READ(regs, orig_ax);
+	bad = endangers(regs, nr);
+	switch (who_is(p)) {
+	case WHO_SUBJECT:
+		if (!bad) {
+			__sync_fetch_and_add(&c->other, 1);
+			return 0;
+		}
+		__sync_fetch_and_add(&c->endangering, 1);
+		if (on_rt(cpu))
+			offence(p, cpu, OBS_CAUSE_CALL, nr);
+		enter_body(p, nr);
+		return 0;
+	case WHO_PINNED:
+		if (bad)
+			__sync_fetch_and_add(&c->pinned, 1);
+		return 0;
+	case WHO_REALTIME:
+		if (bad)
+			__sync_fetch_and_add(&c->realtime, 1);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(leave, struct pt_regs *regs, long ret)
+{
+	u32 *in = bpf_task_storage_get(&inside, bpf_get_current_task_btf(), NULL, 0);
+
+	if (in)
+		*in = 0;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u32 *in;
+
+	if (!counting || !on_rt(cpu) || cpu >= OBS_MAX_CPUS)
+		return 0;
+	/* the exempt: they stay where they are, whatever they are inside */
+	if ((next->flags & (PF_KTHREAD_ | PF_EXITING_)) || next->migration_disabled)
+		return 0;
+	in = bpf_task_storage_get(&inside, next, NULL, 0);
+	if (!in || !*in || who_is(next) != WHO_SUBJECT)
+		return 0;
+	__sync_fetch_and_add(&seen[cpu].resumed, 1);
+	offence(next, cpu, OBS_CAUSE_RESUMED, *in - 1);
+	return 0;
+}
+
+SEC("fentry/handle_mm_fault")
+int BPF_PROG(fault, struct vm_area_struct *vma, unsigned long address, unsigned int flags)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id();
+
+	if (!counting || cpu >= OBS_MAX_CPUS || !(flags & FAULT_FLAG_USER_))
+		return 0;
+	if (who_is(p) != WHO_SUBJECT)
+		return 0;
+	__sync_fetch_and_add(&seen[cpu].faults, 1);
+	if (on_rt(cpu))
+		offence(p, cpu, OBS_CAUSE_FAULT, 0);
+	return 0;
+}
+
+/*
+ * Ground truth, on kernels that have the preemptirq tracepoints (none of
+ * Debian's): preemption goes off inside an endangering body on an RT CPU.
+ */
+SEC("?tp_btf/preempt_disable")
+int BPF_PROG(section, unsigned long ip, unsigned long parent_ip)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id();
+	u32 *in;
+
+	if (!counting || !on_rt(cpu) || cpu >= OBS_MAX_CPUS)
+		return 0;
+	if (p->flags & (PF_KTHREAD_ | PF_EXITING_))
+		return 0;
+	in = bpf_task_storage_get(&inside, p, NULL, 0);
+	if (!in || !*in || who_is(p) != WHO_SUBJECT)
+		return 0;
+	__sync_fetch_and_add(&seen[cpu].sections, 1);
+	offence(p, cpu, OBS_CAUSE_SECTION, *in - 1);
+	return 0;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The loader under test, as a child: start, wait until enabled, stop.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use scx_stats::prelude::StatsClient;
+use serde_json::Value;
+
+use crate::guest::{self, PATIENCE, until};
+
+/// A running loader. Killed when dropped.
+pub struct Daemon {
+    child: Child,
+    log: PathBuf,
+    enabled_after: Duration,
+}
+
+/// A loader that ended by itself.
+pub struct Ended {
+    /// Its exit code, −1 if a signal ended it.
+    pub code: i32,
+    /// All that it printed.
+    pub output: String,
+}
+
+fn log_file() -> PathBuf {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    PathBuf::from(format!("/tmp/artis-daemon-{}-{n}.log", std::process::id()))
+}
+
+fn spawn(program: &Path, args: &[&str], log: &Path) -> Result<Child> {
+    let out = File::create(log).with_context(|| log.display().to_string())?;
+    Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(out.try_clone()?)
+        .stderr(out)
+        .spawn()
+        .with_context(|| format!("start {}", program.display()))
+}
+
+impl Daemon {
+    /// Starts it and waits until the kernel says that it is in charge.
+    pub fn start(program: &Path, args: &[&str]) -> Result<Self> {
+        let began = Instant::now();
+        let log = log_file();
+        let child = spawn(program, args, &log)?;
+        let mut d = Self { child, log, enabled_after: Duration::ZERO };
+        loop {
+            if guest::artis_enabled() {
+                d.enabled_after = began.elapsed();
+                return Ok(d);
+            }
+            if let Some(status) = d.child.try_wait()? {
+                bail!(
+                    "{} ended before it was enabled: {status}\n{}",
+                    program.display(),
+                    d.output()
+                );
+            }
+            if began.elapsed() > PATIENCE {
+                bail!(
+                    "{} is not enabled after {PATIENCE:?}: state {}, ops {:?}\n{}",
+                    program.display(),
+                    guest::scx_state()?,
+                    guest::scx_ops(),
+                    d.output()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Runs it to its end: for arguments that it refuses.
+    pub fn run(program: &Path, args: &[&str]) -> Result<Ended> {
+        let log = log_file();
+        let mut child = spawn(program, args, &log)?;
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if began.elapsed() > PATIENCE {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("{} {args:?} went on running\n{}", program.display(), text(&log));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Ok(Ended { code: status.code().unwrap_or(-1), output: text(&log) })
+    }
+
+    /// From exec to "enabled".
+    #[must_use]
+    pub fn enabled_after(&self) -> Duration {
+        self.enabled_after
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// All that it printed so far.
+    #[must_use]
+    pub fn output(&self) -> String {
+        text(&self.log)
+    }
+
+    /// Fails unless it runs and the kernel has it in charge.
+    pub fn ensure_loaded(&mut self, when: &str) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("scx_artis ended {when}: {status}\n{}", self.output());
+        }
+        guest::ensure_enabled(when).with_context(|| self.output())
+    }
+
+    /// Sends a signal and waits for the end; the kernel's default is back then.
+    pub fn stop(mut self, signal: Signal) -> Result<ExitStatus> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("scx_artis had ended by itself: {status}\n{}", self.output());
+        }
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal)?;
+        let mut status = None;
+        until("scx_artis ends after a signal", PATIENCE, || {
+            status = self.child.try_wait()?;
+            Ok(status.is_some())
+        })
+        .with_context(|| self.output())?;
+        until("the kernel's default scheduler is back", PATIENCE, || {
+            Ok(guest::scx_state()? == "disabled")
+        })?;
+        status.context("no exit status")
+    }
+
+    /// Stops it by SIGINT and demands exit code 0.
+    pub fn finish(self) -> Result<()> {
+        let log = self.log.clone();
+        let status = self.stop(Signal::SIGINT)?;
+        ensure!(status.code() == Some(0), "scx_artis stopped with {status}\n{}", text(&log));
+        Ok(())
+    }
+
+    /// A session with its statistics server.
+    pub fn stats(&self) -> Result<Stats> {
+        let client = StatsClient::new().connect(Some(10_000)).context("the statistics socket")?;
+        Ok(Stats { client })
+    }
+}
+
+/// A client of the statistics server. Rates and shares are about the time since
+/// the session's last reading; counters are about all time.
+pub struct Stats {
+    client: StatsClient,
+}
+
+impl Stats {
+    /// The next reading, as JSON.
+    pub fn read(&mut self) -> Result<Value> {
+        let args = vec![("target".to_string(), "top".to_string())];
+        self.client.request("stats", args).context("ask for statistics")
+    }
+
+    /// A counter of the whole machine.
+    pub fn counter(&mut self, name: &str) -> Result<u64> {
+        let stats = self.read()?;
+        let found = stats.get(name).and_then(Value::as_u64);
+        found.with_context(|| format!("no counter '{name}' in {stats}"))
+    }
+
+    /// A figure of one CPU.
+    pub fn of_cpu(&mut self, cpu: u32, name: &str) -> Result<f64> {
+        let stats = self.read()?;
+        let one = stats.get("cpus").and_then(|c| c.get(cpu.to_string()));
+        let one = one.with_context(|| format!("no CPU {cpu} in {stats}"))?;
+        one.get(name).and_then(Value::as_f64).with_context(|| format!("no '{name}' in {one}"))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(log: &Path) -> String {
+    let all = fs::read(log).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = all.lines().collect();
+    let from = lines.len().saturating_sub(60);
+    lines[from..].iter().map(|l| format!("  scx_artis| {l}\n")).collect()
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the guest's kernel says: sched_ext's state, CPU times, its log.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Where sched_ext tells its state.
+pub const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+
+/// How long anything in a guest may take at most: for what must happen, not a
+/// measure of how fast.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Refuses to run on a machine that is not virtual: the scenarios offline CPUs,
+/// start FIFO hogs and kill schedulers.
+pub fn ensure_virtual() -> Result<()> {
+    let info = fs::read_to_string("/proc/cpuinfo")?;
+    let virt = info.lines().any(|l| l.starts_with("flags") && l.contains(" hypervisor"));
+    ensure!(virt, "this is no virtual machine: scenarios run in scripts/vm only");
+    Ok(())
+}
+
+/// A file of one line, trimmed.
+pub fn line(path: &str) -> Result<String> {
+    Ok(fs::read_to_string(path).with_context(|| path.to_string())?.trim().to_string())
+}
+
+/// Writes to a file of sysfs or procfs.
+pub fn write(path: &str, value: &str) -> Result<()> {
+    fs::write(path, value).with_context(|| format!("write {value} to {path}"))
+}
+
+/// disabled, enabling, enabled, disabling.
+pub fn scx_state() -> Result<String> {
+    line(&format!("{SCHED_EXT}/state"))
+}
+
+/// The name of the loaded scheduler, if there is one.
+#[must_use]
+pub fn scx_ops() -> Option<String> {
+    line(&format!("{SCHED_EXT}/root/ops")).ok()
+}
+
+/// How often a scheduler was enabled since boot.
+pub fn enable_seq() -> Result<u64> {
+    Ok(line(&format!("{SCHED_EXT}/enable_seq"))?.parse()?)
+}
+
+/// How the names of the scheduler under test begin. ARTIS_VM_OPS names another
+/// one, to see how it fares in a scenario.
+#[must_use]
+pub fn ops_prefix() -> String {
+    std::env::var("ARTIS_VM_OPS").unwrap_or_else(|_| "artis".into())
+}
+
+/// Is the scheduler under test in charge?
+#[must_use]
+pub fn artis_enabled() -> bool {
+    scx_state().is_ok_and(|s| s == "enabled")
+        && scx_ops().is_some_and(|o| o.starts_with(&ops_prefix()))
+}
+
+/// Fails unless our scheduler is in charge.
+pub fn ensure_enabled(when: &str) -> Result<()> {
+    ensure!(
+        artis_enabled(),
+        "artis is not loaded {when}: state {}, ops {:?}",
+        scx_state()?,
+        scx_ops()
+    );
+    Ok(())
+}
+
+/// Polls until `done` says so; fails with `what` after `patience`.
+pub fn until(what: &str, patience: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
+    let start = Instant::now();
+    while !done()? {
+        if start.elapsed() > patience {
+            bail!("waited {:.1} s in vain: {what}", patience.as_secs_f64());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// Sleeps.
+pub fn pause(secs: f64) {
+    std::thread::sleep(Duration::from_secs_f64(secs));
+}
+
+/// Ticks in user mode (nice or not) and in all, of one CPU since boot.
+pub fn cpu_ticks(cpu: u32) -> Result<(u64, u64)> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let prefix = format!("cpu{cpu} ");
+    let fields = stat.lines().find_map(|l| l.strip_prefix(&prefix));
+    let fields = fields.with_context(|| format!("/proc/stat has no cpu{cpu}"))?;
+    let n: Vec<u64> = fields.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    ensure!(n.len() >= 8, "/proc/stat: '{fields}'");
+    Ok((n[0] + n[1], n[..8].iter().sum()))
+}
+
+/// Time on a CPU of a task since it began, ns.
+pub fn run_time_ns(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/schedstat");
+    let text = line(&path)?;
+    let first = text.split_whitespace().next().with_context(|| path.clone())?;
+    first.parse().with_context(|| format!("{path}: '{text}'"))
+}
+
+/// Is a thread or process of this id still there (and no zombie)?
+#[must_use]
+pub fn alive(pid: u32) -> bool {
+    line(&format!("/proc/{pid}/stat"))
+        .is_ok_and(|s| !s.rsplit(')').next().unwrap_or("").starts_with(" Z"))
+}
+
+/// The kernel's log from the moment this was made.
+pub struct KernelLog {
+    file: File,
+}
+
+impl KernelLog {
+    /// Begins at what is new from now on.
+    pub fn from_now() -> Result<Self> {
+        let mut log = Self::open()?;
+        log.drain();
+        Ok(log)
+    }
+
+    fn open() -> Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/kmsg")
+            .context("/dev/kmsg")?;
+        Ok(Self { file })
+    }
+
+    /// The messages since the last call.
+    pub fn drain(&mut self) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut buf = [0u8; 8192];
+        loop {
+            match self.file.read(&mut buf) {
+                Ok(0) => return out,
+                Ok(n) => {
+                    let text = String::from_utf8_lossy(&buf[..n]);
+                    let text = text.split_once(';').map_or(&*text, |(_, t)| t);
+                    out.push(text.lines().next().unwrap_or("").to_string());
+                }
+                // records were overwritten: go on with the oldest one left
+                Err(e) if e.raw_os_error() == Some(libc::EPIPE) => {}
+                Err(_) => return out,
+            }
+        }
+    }
+}
+
+/// Messages that no test may cause.
+#[must_use]
+pub fn complaints(log: &[String]) -> Vec<&String> {
+    const BAD: [&str; 5] = ["BUG:", "WARNING:", "Oops", "general protection", "ejected"];
+    // a FIFO hog holds up per-CPU workqueues, whatever the scheduler
+    const KNOWN: [&str; 1] = ["workqueue lockup"];
+    log.iter()
+        .filter(|l| BAD.iter().any(|b| l.contains(b)) && !KNOWN.iter().any(|k| l.contains(k)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn complaints_are_found() {
+        let log: Vec<String> =
+            ["hello", "BUG: scheduling", "BUG: workqueue lockup - pool"].map(String::from).to_vec();
+        assert_eq!(super::complaints(&log), vec!["BUG: scheduling"]);
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The in-VM tests of scx_artis.
+//!
+//! `artis-guest` (src/main.rs) runs in a guest that `scripts/vm` booted;
+//! `tests/matrix.rs` on the host starts one guest for each (kernel, scenario).
+//! Both read the list in [`scenarios`].
+
+pub mod cgroup;
+pub mod classes;
+pub mod cpus;
+pub mod daemon;
+pub mod guest;
+pub mod load;
+pub mod observe;
+pub mod progress;
+pub mod residue;
+pub mod scenarios;
+pub mod verifier;
+pub mod worker;

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Background loads: programs in process groups of their own, and workers.
+//! Whatever happens, all of them are gone when their guard is dropped.
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use crate::guest::{PATIENCE, pause, until};
+use crate::progress::Board;
+use crate::worker::Spec;
+
+/// A program with its descendants.
+pub struct Load {
+    child: Child,
+    name: String,
+}
+
+impl Load {
+    /// A shell command in a process group of its own, output thrown away.
+    pub fn shell(command: &str) -> Result<Self> {
+        let child = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("start {command}"))?;
+        Ok(Self { child, name: command.to_string() })
+    }
+
+    /// stress-ng with these stressors, without a time limit.
+    pub fn stress(stressors: &str) -> Result<Self> {
+        Self::shell(&format!("cd /tmp && exec stress-ng --quiet --timeout 0 {stressors}"))
+    }
+
+    /// hackbench, over and over.
+    pub fn hackbench() -> Result<Self> {
+        Self::shell("while :; do hackbench -l 200 -g 1 -f 4; done")
+    }
+
+    /// Fails if it ended by itself.
+    pub fn ensure_runs(&mut self) -> Result<()> {
+        let status = self.child.try_wait()?;
+        ensure!(status.is_none(), "the load '{}' ended: {status:?}", self.name);
+        Ok(())
+    }
+
+    /// Stops or continues all of it.
+    pub fn freeze(&self, on: bool) -> Result<()> {
+        killpg(self.group(), stop_or_go(on)).with_context(|| self.name.clone())
+    }
+
+    fn group(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+}
+
+fn stop_or_go(stop: bool) -> Signal {
+    if stop { Signal::SIGSTOP } else { Signal::SIGCONT }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // stress-ng removes its files on SIGTERM; what remains is killed
+        let _ = killpg(self.group(), Signal::SIGTERM);
+        pause(0.1);
+        let _ = killpg(self.group(), Signal::SIGKILL);
+        let _ = self.child.wait();
+        let group = self.group();
+        let _ = until("the group of a load is gone", PATIENCE, || Ok(killpg(group, None).is_err()));
+    }
+}
+
+/// stress-ng (computing, page faults, system calls, forks) and hackbench: what
+/// most scenarios have in the background.
+pub fn mix() -> Result<Vec<Load>> {
+    Ok(vec![
+        Load::stress("--cpu 2 --vm 1 --vm-bytes 16M --sysinfo 1 --fork 1")?,
+        Load::hackbench()?,
+    ])
+}
+
+/// Workers and the board where they count.
+pub struct Workers {
+    board: Board,
+    all: Vec<(Spec, Child)>,
+}
+
+impl Workers {
+    /// None yet.
+    pub fn new(name: &str) -> Result<Self> {
+        Ok(Self { board: Board::create(name)?, all: Vec::new() })
+    }
+
+    /// Starts the workers, in order.
+    pub fn start(name: &str, specs: impl IntoIterator<Item = Spec>) -> Result<Self> {
+        let mut w = Self::new(name)?;
+        for s in specs {
+            w.add(s)?;
+        }
+        Ok(w)
+    }
+
+    /// Starts one more; returns its index.
+    pub fn add(&mut self, spec: Spec) -> Result<usize> {
+        let slot = self.all.len();
+        Board::check(slot)?;
+        let child = Command::new(env::current_exe()?)
+            .arg("worker")
+            .arg(format!("--board={}", self.board.path().display()))
+            .arg(format!("--slot={slot}"))
+            .args(spec.args())
+            .stdin(Stdio::null())
+            .spawn()
+            .with_context(|| format!("start worker {}", spec.name()))?;
+        self.all.push((spec, child));
+        Ok(slot)
+    }
+
+    /// The board.
+    #[must_use]
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The process of a worker.
+    #[must_use]
+    pub fn pid(&self, i: usize) -> u32 {
+        self.all[i].1.id()
+    }
+
+    /// What the worker was told.
+    #[must_use]
+    pub fn spec(&self, i: usize) -> &Spec {
+        &self.all[i].0
+    }
+
+    /// Stops or continues all of them.
+    pub fn freeze(&self, on: bool) -> Result<()> {
+        for (_, child) in &self.all {
+            kill(Pid::from_raw(child.id().cast_signed()), stop_or_go(on))?;
+        }
+        Ok(())
+    }
+
+    /// Kills the last one; returns how long it took to be gone.
+    pub fn kill_last(&mut self) -> Result<Duration> {
+        let (_, mut child) = self.all.pop().context("no workers")?;
+        let start = Instant::now();
+        child.kill()?;
+        child.wait()?;
+        Ok(start.elapsed())
+    }
+
+    /// Work done so far, by index.
+    #[must_use]
+    pub fn counts(&self) -> Vec<u64> {
+        (0..self.len()).map(|i| self.board.done(i).load(Ordering::Relaxed)).collect()
+    }
+
+    /// Work done in the next `secs`, by index.
+    #[must_use]
+    pub fn rates(&self, secs: f64) -> Vec<u64> {
+        let before = self.counts();
+        pause(secs);
+        self.counts().iter().zip(before).map(|(a, b)| a - b).collect()
+    }
+
+    /// Fails if a worker ended by itself, and waits until each began.
+    pub fn wait_begun(&mut self) -> Result<()> {
+        let board = &self.board;
+        for (i, (spec, child)) in self.all.iter_mut().enumerate() {
+            until(&format!("worker {i} ({}) begins", spec.name()), PATIENCE, || {
+                let status = child.try_wait()?;
+                ensure!(status.is_none(), "worker {i} ({}) ended: {status:?}", spec.name());
+                Ok(board.done(i).load(Ordering::Relaxed) > 0)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Fails unless each did some work in the next `secs`.
+    pub fn ensure_progress(&mut self, secs: f64, when: &str) -> Result<()> {
+        let rates = self.rates(secs);
+        for (spec, child) in &mut self.all {
+            let status = child.try_wait()?;
+            ensure!(status.is_none(), "worker ({}) ended: {status:?}", spec.name());
+        }
+        let stuck: Vec<String> = (0..self.len())
+            .filter(|i| rates[*i] == 0)
+            .map(|i| format!("{i} ({})", self.spec(i).name()))
+            .collect();
+        ensure!(stuck.is_empty(), "no progress in {secs} s {when}: workers {}", stuck.join(", "));
+        Ok(())
+    }
+
+    /// Gives the start signal and waits for all fixed work to end; returns how
+    /// long it took, in seconds.
+    pub fn race(&self) -> Result<f64> {
+        let start = crate::worker::monotonic_ns()?;
+        self.board.start();
+        let ends = || (0..self.len()).map(|i| self.board.ended(i).load(Ordering::Acquire));
+        until("fixed work ends", PATIENCE, || Ok(ends().all(|e| e != 0)))?;
+        let end = ends().max().context("no workers")?;
+        #[expect(clippy::cast_precision_loss, reason = "seconds")]
+        Ok((end - start) as f64 / 1e9)
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.all {
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
+        }
+        for (_, child) in &mut self.all {
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The program that runs inside the guest, as root.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use artis_vm::cpus::Cpus;
+use artis_vm::observe::Observer;
+use artis_vm::progress::Board;
+use artis_vm::scenarios::{self, Ctx, Outcome};
+use artis_vm::worker::{self, Spec};
+use artis_vm::{guest, verifier};
+use clap::{Args, Parser, Subcommand};
+
+/// Exit code of a scenario that cannot run here, as automake has it.
+const SKIPPED: u8 = 77;
+
+/// In-VM tests of scx_artis: an observer that is not the scheduler, and scenarios.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Cmd,
+}
+
+#[derive(Args)]
+struct Machine {
+    /// The RT CPUs
+    #[arg(long, default_value = "2-3")]
+    rt_cpus: Cpus,
+    /// The loader under test
+    #[arg(long, default_value = "scx_artis")]
+    program: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Cmd {
+    /// Where do the bodies of calls and user faults run? Prints JSON.
+    Observe {
+        #[arg(long, default_value = "2-3")]
+        rt_cpus: Cpus,
+        /// For so long
+        #[arg(long, default_value_t = 3.0)]
+        secs: f64,
+        /// Every call endangers
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Runs one scenario: 0 passed, 1 failed, 77 cannot run here
+    Scenario {
+        name: String,
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// Lists the scenarios
+    List,
+    /// Prints the time from exec to "enabled", in seconds
+    EnabledTime {
+        #[command(flatten)]
+        machine: Machine,
+        /// So often
+        #[arg(long, default_value_t = 3)]
+        times: u32,
+    },
+    /// Prints the sizes of the scheduler's programs as JSON
+    Verifier {
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// One task of a known kind
+    #[command(hide = true)]
+    Worker {
+        #[arg(long)]
+        board: PathBuf,
+        #[arg(long)]
+        slot: usize,
+        #[command(flatten)]
+        spec: Spec,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("artis-guest: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Cmd) -> Result<ExitCode> {
+    match command {
+        Cmd::Observe { rt_cpus, secs, strict } => {
+            let report = Observer::attach(rt_cpus, strict)?.watch(secs)?;
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        }
+        Cmd::Scenario { name, machine } => return scenario(&name, machine),
+        Cmd::List => {
+            for s in scenarios::ALL {
+                println!("{:<22} {}", s.name, s.what);
+            }
+        }
+        Cmd::EnabledTime { machine, times } => {
+            let ctx = Ctx::new(machine.rt_cpus, machine.program)?;
+            for _ in 0..times {
+                let daemon = ctx.load(&[])?;
+                println!("{:.3}", daemon.enabled_after().as_secs_f64());
+                daemon.finish()?;
+            }
+        }
+        Cmd::Verifier { machine } => {
+            let known = verifier::ids();
+            let daemon = Ctx::new(machine.rt_cpus, machine.program)?.load(&[])?;
+            println!("{}", serde_json::to_string_pretty(&verifier::programs_besides(&known)?)?);
+            daemon.finish()?;
+        }
+        Cmd::Worker { board, slot, spec } => worker::run(&spec, &Board::open(&board)?, slot)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn scenario(name: &str, machine: Machine) -> Result<ExitCode> {
+    let s = scenarios::find(name).with_context(|| format!("no scenario '{name}' (see list)"))?;
+    let kernel = guest::line("/proc/sys/kernel/osrelease")?;
+    println!("{} on {kernel}: {}", s.name, s.what);
+    let ctx = Ctx::new(machine.rt_cpus, machine.program)?;
+    Ok(match scenarios::run(s, &ctx)? {
+        Outcome::Passed => {
+            println!("{}: passed", s.name);
+            ExitCode::SUCCESS
+        }
+        Outcome::Skipped(why) => {
+            println!("{}: skipped: {why}", s.name);
+            ExitCode::from(SKIPPED)
+        }
+    })
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The observer that is not the scheduler (observer/observer.bpf.c): where do
+//! the bodies of system calls and user page faults of movable, non-real-time
+//! tasks run?
+
+use std::fmt::Write as _;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, PrintLevel};
+use serde::Serialize;
+
+use crate::classes;
+use crate::cpus::Cpus;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/observer_skel.rs"));
+}
+#[allow(missing_docs, dead_code, non_camel_case_types, non_upper_case_globals, clippy::all)]
+#[allow(clippy::undocumented_unsafe_blocks)]
+mod intf {
+    include!(concat!(env!("OUT_DIR"), "/observer_intf.rs"));
+}
+use skel::{ObserverSkel, ObserverSkelBuilder};
+
+/// Where the preemptirq tracepoints are, on kernels that have them.
+const PREEMPT_EVENTS: &str = "/sys/kernel/tracing/events/preemptirq/preempt_disable";
+
+/// What happened on the CPUs of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// Bodies of endangering calls that began.
+    pub endangering: u64,
+    /// Bodies of other calls that began.
+    pub other: u64,
+    /// Faults of user mode that were handled.
+    pub faults: u64,
+    /// Times that a task inside an endangering body was switched in (RT CPUs only).
+    pub resumed: u64,
+    /// Preempt-off sections inside endangering bodies (RT CPUs only).
+    pub sections: u64,
+    /// Endangering bodies of tasks that may run on no NRT CPU.
+    pub pinned: u64,
+    /// Endangering bodies of real-time tasks.
+    pub realtime: u64,
+}
+
+/// Who did on an RT CPU what must not be there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Offender {
+    /// How often.
+    pub times: u64,
+    /// Body, resumed, fault.
+    pub cause: &'static str,
+    /// The system call.
+    pub call: String,
+    /// Name of the thread.
+    pub comm: String,
+    /// Its id, the last time.
+    pub pid: u32,
+    /// Where, the last time.
+    pub cpu: u32,
+}
+
+/// What was seen in a time span.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Its length.
+    pub secs: f64,
+    /// On RT CPUs.
+    pub rt: Seen,
+    /// On all others.
+    pub nrt: Seen,
+    /// Calls that the observer's program missed because another program ran.
+    pub missed: u64,
+    /// The worst first, at most 20.
+    pub offenders: Vec<Offender>,
+}
+
+impl Report {
+    /// Bodies and faults on RT CPUs that must not be there.
+    #[must_use]
+    pub fn offences(&self) -> u64 {
+        self.rt.endangering + self.rt.faults + self.rt.resumed
+    }
+
+    /// The offenders, a line each.
+    #[must_use]
+    pub fn culprits(&self) -> String {
+        self.offenders.iter().fold(String::new(), |mut s, o| {
+            let _ = writeln!(
+                s,
+                "  {:>7} x {} {} by {} (last: pid {} on CPU {})",
+                o.times, o.cause, o.call, o.comm, o.pid, o.cpu
+            );
+            s
+        })
+    }
+}
+
+/// The attached programs. They count from [`Observer::begin`] on.
+pub struct Observer {
+    skel: ObserverSkel<'static>,
+    rt: Cpus,
+    began: Instant,
+    missed_before: u64,
+}
+
+impl Observer {
+    /// Loads and attaches; counts nothing yet.
+    pub fn attach(rt: Cpus, strict: bool) -> Result<Self> {
+        Self::attach_with(rt, strict, false)
+    }
+
+    /// The same, and with `sections` the preempt-off sections too.
+    pub fn attach_with(rt: Cpus, strict: bool, sections: bool) -> Result<Self> {
+        quiet();
+        let nrt = Cpus::online()?.without(rt);
+        // lives as long as the process: a skeleton borrows its object
+        let object = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = ObserverSkelBuilder::default().open(object).context("open the observer")?;
+        let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
+        ro.rt_mask = rt.0;
+        ro.nrt_mask = nrt.0;
+        ro.poll_fds_max = classes::POLL_FDS_MAX;
+        ro.call_class = classes::table(strict)?;
+        if sections {
+            ensure!(has_preempt_events(), "this kernel has no preemptirq tracepoints");
+            open.progs.section.set_autoload(true);
+        }
+        let mut skel = open.load().context("load the observer")?;
+        skel.attach().context("attach the observer (does the kernel have CONFIG_FPROBE?)")?;
+        Ok(Self { skel, rt, began: Instant::now(), missed_before: 0 })
+    }
+
+    /// Forgets all and counts from now on.
+    pub fn begin(&mut self) -> Result<()> {
+        self.set_counting(0)?;
+        let offenders = &self.skel.maps.offenders;
+        let keys: Vec<Vec<u8>> = offenders.keys().collect();
+        for k in keys {
+            offenders.delete(&k).context("forget an offender")?;
+        }
+        let bss = self.bss()?;
+        bss.seen.fill_with(Default::default);
+        self.missed_before = self.missed()?;
+        self.began = Instant::now();
+        self.set_counting(1)
+    }
+
+    /// Stops counting.
+    pub fn end(&mut self) -> Result<Report> {
+        let secs = self.began.elapsed().as_secs_f64();
+        self.set_counting(0)?;
+        let missed = self.missed()? - self.missed_before;
+        let rt_cpus = self.rt;
+        let (mut rt, mut nrt) = (Seen::default(), Seen::default());
+        for (cpu, c) in (0u32..).zip(self.bss()?.seen.iter()) {
+            let to = if rt_cpus.0 >> cpu & 1 == 1 { &mut rt } else { &mut nrt };
+            to.endangering += c.endangering;
+            to.other += c.other;
+            to.faults += c.faults;
+            to.resumed += c.resumed;
+            to.sections += c.sections;
+            to.pinned += c.pinned;
+            to.realtime += c.realtime;
+        }
+        Ok(Report { secs, rt, nrt, missed, offenders: self.offenders()? })
+    }
+
+    /// Counts for so long.
+    pub fn watch(&mut self, secs: f64) -> Result<Report> {
+        self.begin()?;
+        crate::guest::pause(secs);
+        self.end()
+    }
+
+    fn bss(&mut self) -> Result<&mut skel::types::bss> {
+        self.skel.maps.bss_data.as_deref_mut().context("the observer has no data")
+    }
+
+    fn set_counting(&mut self, on: u32) -> Result<()> {
+        let counting = &mut self.bss()?.counting;
+        // SAFETY: a valid, aligned u32 of ours; the program reads it at any time
+        unsafe { std::ptr::from_mut(counting).write_volatile(on) };
+        Ok(())
+    }
+
+    fn missed(&self) -> Result<u64> {
+        let name = self.skel.progs.body.name();
+        let body = ProgInfoIter::default().find(|p| p.name == name);
+        Ok(body.context("the kernel does not list the observer")?.recursion_misses)
+    }
+
+    fn offenders(&self) -> Result<Vec<Offender>> {
+        let map = &self.skel.maps.offenders;
+        let mut all = Vec::new();
+        for key in map.keys() {
+            let Some(value) = map.lookup(&key, MapFlags::ANY)? else { continue };
+            all.push(offender(&key, &value)?);
+        }
+        all.sort_by_key(|o| std::cmp::Reverse(o.times));
+        all.truncate(20);
+        Ok(all)
+    }
+}
+
+/// The bytes of struct obs_offender and struct obs_offence.
+fn offender(key: &[u8], value: &[u8]) -> Result<Offender> {
+    ensure!(
+        key.len() == size_of::<intf::obs_offender>()
+            && value.len() == size_of::<intf::obs_offence>(),
+        "the observer's map is of another size"
+    );
+    let word =
+        |b: &[u8], i: usize| -> Result<u32> { Ok(u32::from_ne_bytes(b[i..i + 4].try_into()?)) };
+    let (cause, call) = match word(key, 0)? {
+        intf::observer_cause_OBS_CAUSE_CALL => ("body of", classes::name(word(key, 4)?)),
+        intf::observer_cause_OBS_CAUSE_RESUMED => ("resumed inside", classes::name(word(key, 4)?)),
+        intf::observer_cause_OBS_CAUSE_SECTION => ("preempt off in", classes::name(word(key, 4)?)),
+        _ => ("page fault", String::new()),
+    };
+    let comm = key[8..].split(|b| *b == 0).next().unwrap_or_default();
+    Ok(Offender {
+        times: u64::from_ne_bytes(value[..8].try_into()?),
+        cause,
+        call,
+        comm: String::from_utf8_lossy(comm).into_owned(),
+        pid: word(value, 12)?,
+        cpu: word(value, 8)?,
+    })
+}
+
+/// Does this kernel have the preemptirq tracepoints?
+#[must_use]
+pub fn has_preempt_events() -> bool {
+    Path::new(PREEMPT_EVENTS).exists()
+}
+
+/// libbpf's warnings only.
+pub fn quiet() {
+    fn print(_: PrintLevel, text: String) {
+        eprint!("{text}");
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Warn, print)));
+}

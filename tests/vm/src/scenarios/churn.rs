@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tasks that change: where they may run, whether they exist.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cpus::Cpus;
+use crate::guest::pause;
+use crate::load::{Load, Workers};
+use crate::observe::Observer;
+use crate::worker::{Kind, Spec};
+
+/// Catches: a task sent to a CPU that it may no longer use (the kernel ejects
+/// the scheduler), a mask read once, a task left in the queue of a CPU that it
+/// lost, an eviction of one that has no NRT CPU.
+pub const AFFINITY: Scenario = Scenario {
+    name: "affinity",
+    what: "a storm of affinity changes: nothing is ejected, everyone runs, pinned ones are counted",
+    scope: Scope::Everywhere,
+    run: affinity,
+};
+
+fn affinity(ctx: &Ctx) -> Result<Outcome> {
+    use Kind::{Call, Fork, Sleep, Spin, Touch};
+    let mut observer = Observer::attach(ctx.rt, false)?;
+    let mut daemon = ctx.load(&[])?;
+    let kinds = [Spin, Spin, Spin, Spin, Call, Call, Call, Sleep, Sleep, Touch, Touch, Fork];
+    let mut workers = Workers::start("flip", kinds.map(Spec::new))?;
+    let mut pinned = Workers::start("pinned", [Call, Spin].map(|k| Spec::new(k).on(ctx.rt)))?;
+    workers.wait_begun()?;
+    pinned.wait_begun()?;
+    observer.begin()?;
+    let flips = storm(ctx, &workers, Duration::from_secs(5))?;
+    let seen = observer.end()?;
+    say(&format!("{flips} changes; pinned tasks did {} bodies on RT CPUs", seen.rt.pinned));
+    daemon.ensure_loaded("after the storm")?;
+    ensure!(flips > 200, "only {flips} changes were made");
+    for i in 0..workers.len() {
+        ctx.all().bind(workers.pid(i).cast_signed())?;
+    }
+    workers.ensure_progress(2.0, "after the storm")?;
+    pinned.ensure_progress(2.0, "bound to RT CPUs")?;
+    ensure!(seen.rt.pinned > 0, "tasks bound to RT CPUs entered no call there");
+    let counted = daemon.stats()?.counter("bodies_pinned")?;
+    say(&format!("the scheduler counted {counted} bodies of pinned tasks"));
+    ensure!(counted > 0, "the scheduler counts no bodies of pinned tasks");
+    drop((workers, pinned));
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
+
+/// Binds workers at random to the RT CPUs, the NRT CPUs, one CPU, or all.
+fn storm(ctx: &Ctx, workers: &Workers, length: Duration) -> Result<u64> {
+    let one = |n: u64| Cpus::one(ctx.all().iter().cycle().nth((n % 64) as usize).unwrap_or(0));
+    let (start, mut flips, mut x) = (Instant::now(), 0u64, 0x2545_f491_4f6c_dd1du64);
+    while start.elapsed() < length {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        let set = [ctx.rt, ctx.nrt, ctx.all(), one(x >> 32)][(x >> 8) as usize % 4];
+        set.bind(workers.pid(x as usize % workers.len()).cast_signed())?;
+        flips += 1;
+        if flips % 4 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(flips)
+}
+
+/// Catches: state of tasks that is not made, not found, or used after the task
+/// ended; exiting tasks sent where they may not go.
+pub const STORMS: Scenario = Scenario {
+    name: "storms",
+    what: "storms of fork, exec, exit and threads: still loaded, everyone runs",
+    scope: Scope::Full,
+    run: storms,
+};
+
+fn storms(ctx: &Ctx) -> Result<Outcome> {
+    let mut daemon = ctx.load(&[])?;
+    let mut loads = vec![
+        Load::stress("--fork 2 --pthread 2 --clone 1")?,
+        Load::shell("while :; do true | cat | cat >/dev/null; (:) & wait; done")?,
+        Load::shell("while :; do timeout -s KILL 0.05 sh -c 'while :; do (:); done'; done")?,
+    ];
+    use Kind::{Exec, Fork, Sleep, Spin, Thread};
+    let on =
+        |cpus| [Spec::new(Fork).on(cpus), Spec::new(Thread).on(cpus), Spec::new(Exec).on(cpus)];
+    let specs = [Spin, Spin, Sleep, Fork, Fork, Exec, Exec, Thread, Thread].map(Spec::new);
+    let mut workers =
+        Workers::start("storm", specs.into_iter().chain(on(ctx.rt)).chain(on(ctx.nrt)))?;
+    workers.wait_begun()?;
+    for part in 1..=3 {
+        workers.ensure_progress(3.0, &format!("in part {part} of the storm"))?;
+        daemon.ensure_loaded(&format!("in part {part} of the storm"))?;
+    }
+    for l in &mut loads {
+        l.ensure_runs()?;
+    }
+    drop((workers, loads));
+    pause(0.5);
+    daemon.ensure_loaded("after the storm")?;
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}

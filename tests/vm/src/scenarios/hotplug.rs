@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! CPUs that go and come.
+
+use anyhow::{Context, Result};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cpus::Cpus;
+use crate::daemon::Daemon;
+use crate::guest::{self, PATIENCE, until};
+use crate::load::Workers;
+use crate::worker::{Kind, Spec};
+
+/// Catches: a loader that ends with the kernel's restart request, that refuses
+/// its own RT CPU because it is offline now, that keeps the CPU masks of the
+/// first start.
+pub const HOTPLUG: Scenario = Scenario {
+    name: "hotplug",
+    what: "an RT and an NRT CPU go offline and come back: the loader restarts by itself",
+    scope: Scope::Full,
+    run: hotplug,
+};
+
+fn hotplug(ctx: &Ctx) -> Result<Outcome> {
+    let mut daemon = ctx.load(&[])?;
+    use Kind::{Call, Fork, Sleep, Spin};
+    let mut workers =
+        Workers::start("hotplug", [Spin, Spin, Spin, Spin, Call, Sleep, Fork].map(Spec::new))?;
+    workers.wait_begun()?;
+    for cpu in [ctx.rt.last()?, ctx.nrt.last()?] {
+        for online in ["0", "1"] {
+            // the verifier is slow enough in emulation without a load; the tasks stay
+            workers.freeze(true)?;
+            switch(&mut daemon, cpu, online).with_context(|| daemon.output())?;
+            workers.freeze(false)?;
+            workers.ensure_progress(2.0, &format!("with online={online} for CPU {cpu}"))?;
+        }
+        // back in use: one that may run there only
+        let mut pinned = Workers::start("back", [Spec::new(Spin).on(Cpus::one(cpu))])?;
+        pinned.wait_begun().with_context(|| format!("CPU {cpu} came back"))?;
+    }
+    daemon.ensure_loaded("in the end")?;
+    drop(workers);
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
+
+/// Switches the CPU and waits until the loader has restarted.
+fn switch(daemon: &mut Daemon, cpu: u32, online: &str) -> Result<()> {
+    let seq = guest::enable_seq()?;
+    guest::write(&format!("/sys/devices/system/cpu/cpu{cpu}/online"), online)?;
+    say(&format!("CPU {cpu} online={online}: done"));
+    until(&format!("artis is back after online={online} for CPU {cpu}"), PATIENCE / 2, || {
+        Ok(guest::enable_seq()? > seq && guest::artis_enabled())
+    })?;
+    say(&format!("CPU {cpu} online={online}: enabled again"));
+    daemon.ensure_loaded("after hotplug")
+}

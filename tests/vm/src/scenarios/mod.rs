@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One function for each scenario: it starts the scheduler under some load,
+//! demands something, and stops it. Each says what break it catches.
+
+mod bodies;
+mod churn;
+mod hog;
+mod hotplug;
+mod loading;
+mod running;
+mod share;
+mod truth;
+mod verify;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+
+use crate::cpus::Cpus;
+use crate::daemon::Daemon;
+use crate::guest::{self, KernelLog};
+
+/// What a scenario works with.
+pub struct Ctx {
+    /// The RT CPUs.
+    pub rt: Cpus,
+    /// All other CPUs that are online.
+    pub nrt: Cpus,
+    /// The loader.
+    pub program: PathBuf,
+}
+
+impl Ctx {
+    /// RT CPUs as given, the rest as the kernel has it.
+    pub fn new(rt: Cpus, program: PathBuf) -> Result<Self> {
+        let nrt = Cpus::online()?.without(rt);
+        ensure!(nrt.0 != 0, "no CPU is left beside the RT CPUs {rt}");
+        Ok(Self { rt, nrt, program })
+    }
+
+    /// All CPUs.
+    #[must_use]
+    pub fn all(&self) -> Cpus {
+        Cpus(self.rt.0 | self.nrt.0)
+    }
+
+    /// Loads the scheduler on the RT CPUs, with more arguments.
+    pub fn load(&self, more: &[&str]) -> Result<Daemon> {
+        let rt = self.rt.to_string();
+        let mut args = vec!["--rt-cpus", &rt];
+        args.extend(more);
+        Daemon::start(&self.program, &args)
+    }
+}
+
+/// How a scenario ended, if it did not fail.
+pub enum Outcome {
+    /// All that it demands was so.
+    Passed,
+    /// It cannot run here, and why.
+    Skipped(String),
+}
+
+/// On which kernels of the matrix a scenario runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them.
+    Everywhere,
+    /// Those that run the full list.
+    Full,
+    /// The floor kernel, which has what it needs.
+    Floor,
+}
+
+/// A named scenario.
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it demands, in a line.
+    pub what: &'static str,
+    /// On which kernels of the matrix it runs.
+    pub scope: Scope,
+    /// The scenario.
+    pub run: fn(&Ctx) -> Result<Outcome>,
+}
+
+/// All of them, in the order in which the matrix runs them.
+pub const ALL: &[Scenario] = &[
+    loading::LOAD_UNLOAD,
+    bodies::ZERO_BODIES,
+    bodies::ZERO_BODIES_STRICT,
+    running::EVERYONE_RUNS,
+    running::WEIGHTS,
+    hog::FIFO_HOG,
+    hog::FIFO_HOG_NRT,
+    churn::AFFINITY,
+    churn::STORMS,
+    loading::SIGKILL,
+    loading::BAD_ARGS,
+    hotplug::HOTPLUG,
+    share::RT_SHARE,
+    share::IDLE_RT_USED,
+    truth::PREEMPT_GROUND_TRUTH,
+    verify::VERIFIER,
+];
+
+/// Finds a scenario by name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    ALL.iter().find(|s| s.name == name)
+}
+
+/// Runs one, and fails as well if the kernel complained meanwhile.
+pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
+    guest::ensure_virtual()?;
+    ensure!(guest::scx_state()? == "disabled", "a scheduler is loaded already");
+    let mut log = KernelLog::from_now()?;
+    say("begins");
+    let outcome = (scenario.run)(ctx);
+    let lines = log.drain();
+    let bad = guest::complaints(&lines);
+    for line in lines.iter().filter(|l| l.contains("sched_ext") || bad.contains(l)) {
+        say(&format!("kernel: {line}"));
+    }
+    say("ends");
+    let outcome = outcome?;
+    ensure!(bad.is_empty(), "the kernel complained: {bad:?}");
+    Ok(outcome)
+}
+
+/// A figure or a step, with the time since the first one, for whoever reads
+/// the output.
+pub fn say(text: &str) {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    let began = BEGAN.get_or_init(Instant::now);
+    println!("  {:6.2} s  {text}", began.elapsed().as_secs_f64());
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Every task gets to run, and gets its share.
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cgroup::Cgroup;
+use crate::cpus::Cpus;
+use crate::guest::pause;
+use crate::load::Workers;
+use crate::worker::{Kind, Spec};
+
+/// Catches: a queue that nobody takes from, a task left in the local queue of
+/// a CPU that is kept busy, a kick that is forgotten, virtual time that
+/// starves the ones with a low weight.
+pub const EVERYONE_RUNS: Scenario = Scenario {
+    name: "everyone_runs",
+    what: "40 tasks of all kinds, priorities and affinities progress in each window of 5 s",
+    scope: Scope::Everywhere,
+    run: everyone_runs,
+};
+
+fn everyone(ctx: &Ctx) -> Result<Vec<Spec>> {
+    use Kind::{Call, Exec, Fork, Lock, Sleep, Spin, Thread, Touch};
+    let mut all = Vec::new();
+    for nice in [-10, -5, 0, 0, 5, 10, 19] {
+        all.push(Spec::new(Spin).nice(nice));
+        all.push(Spec::new(Call).nice(nice));
+    }
+    for cpu in ctx.all().iter() {
+        all.push(Spec::new(Spin).on(Cpus::one(cpu)));
+        all.push(Spec::new(Call).on(Cpus::one(cpu)));
+        all.push(Spec::new(Sleep).on(Cpus::one(cpu)));
+    }
+    for set in [ctx.rt, ctx.nrt] {
+        all.extend([Spin, Touch].map(|k| Spec::new(k).on(set)));
+    }
+    all.extend([Sleep, Sleep, Sleep, Fork, Fork, Exec, Thread, Lock, Lock, Touch].map(Spec::new));
+    ensure!(all.len() >= 40 || ctx.all().iter().count() < 4, "only {} tasks", all.len());
+    Ok(all)
+}
+
+fn everyone_runs(ctx: &Ctx) -> Result<Outcome> {
+    let mut daemon = ctx.load(&[])?;
+    let mut workers = Workers::start("everyone", everyone(ctx)?)?;
+    workers.wait_begun()?;
+    for window in 1..=2 {
+        workers.ensure_progress(5.0, &format!("in window {window}"))?;
+        daemon.ensure_loaded(&format!("after window {window}"))?;
+    }
+    drop(workers);
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
+
+/// Catches: weights that are read once, not at all, or the wrong way round;
+/// for a queue that several CPUs share, for that of one CPU, for cgroups.
+pub const WEIGHTS: Scenario = Scenario {
+    name: "weights",
+    what: "nice and cpu.weight show in the work that is done",
+    scope: Scope::Full,
+    run: weights,
+};
+
+/// Length of a measured phase, and of what comes before.
+const PHASE: f64 = 3.0;
+const SETTLE: f64 = 0.5;
+
+fn weights(ctx: &Ctx) -> Result<Outcome> {
+    say("the kernel's default, to compare:");
+    nice(ctx)?;
+    cgroups(ctx)?;
+    let mut daemon = ctx.load(&[])?;
+    say("artis:");
+    let (shared, own) = nice(ctx)?;
+    daemon.ensure_loaded("after nice")?;
+    let group = cgroups(ctx)?;
+    daemon.ensure_loaded("after cpu.weight")?;
+    // nice 10 has weight 110 to 1024 of nice 0; the scheduler sees 10 to 100
+    within("nice 0 to nice 10, NRT CPUs", shared, 4.0, 25.0)?;
+    within("nice 0 to nice 10, one RT CPU", own, 4.0, 25.0)?;
+    if let Some(group) = group {
+        within("cpu.weight 400 to 100", group, 2.0, 8.0)?;
+    }
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
+
+/// Work of nice 0 over that of nice 10: of tasks on the NRT CPUs, and of tasks
+/// bound to one RT CPU.
+fn nice(ctx: &Ctx) -> Result<(f64, f64)> {
+    let spin = |cpus, nice| Spec::new(Kind::Spin).on(cpus).nice(nice);
+    let own = Cpus::one(ctx.rt.last()?);
+    let specs = [
+        [spin(ctx.nrt, 0), spin(ctx.nrt, 0), spin(ctx.nrt, 0), spin(own, 0)],
+        [spin(ctx.nrt, 10), spin(ctx.nrt, 10), spin(ctx.nrt, 10), spin(own, 10)],
+    ];
+    let mut workers = Workers::start("nice", specs.into_iter().flatten())?;
+    workers.wait_begun()?;
+    pause(SETTLE);
+    let r = workers.rates(PHASE);
+    Ok((
+        shares("nice 0 to nice 10, NRT CPUs", r[..3].iter().sum(), r[4..7].iter().sum()),
+        shares("nice 0 to nice 10, one RT CPU", r[3], r[7]),
+    ))
+}
+
+/// Work of a heavy cgroup over that of a light one; None without such cgroups.
+fn cgroups(ctx: &Ctx) -> Result<Option<f64>> {
+    let (Some(light), Some(heavy)) =
+        (Cgroup::with_weight("artis-light", 100)?, Cgroup::with_weight("artis-heavy", 400)?)
+    else {
+        say("no cpu controller here: cpu.weight is skipped");
+        return Ok(None);
+    };
+    let member = |g: &Cgroup| {
+        let mut s = Spec::new(Kind::Spin).on(ctx.nrt);
+        s.cgroup = Some(g.procs());
+        s
+    };
+    let specs = [&heavy, &heavy, &heavy, &light, &light, &light].map(member);
+    let mut workers = Workers::start("cgroup", specs)?;
+    workers.wait_begun().context("workers in cgroups")?;
+    pause(SETTLE);
+    let r = workers.rates(PHASE);
+    Ok(Some(shares("cpu.weight 400 to 100", r[..3].iter().sum(), r[3..].iter().sum())))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn shares(what: &str, more: u64, less: u64) -> f64 {
+    let ratio = more as f64 / less.max(1) as f64;
+    say(&format!("  {what}: {more} to {less}, {ratio:.2}"));
+    ratio
+}
+
+fn within(what: &str, ratio: f64, min: f64, max: f64) -> Result<()> {
+    ensure!((min..=max).contains(&ratio), "{what}: {ratio:.2}, expected {min} to {max}");
+    Ok(())
+}
