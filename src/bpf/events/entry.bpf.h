@@ -13,6 +13,13 @@
 
 #include "../policy/call_class.h"
 
+/*
+ * Set by the daemon's first sample, once the kernel has handed the machine over:
+ * while it enables a scheduler it suppresses kicks, so bodies on RT CPUs then
+ * are not ours to count.
+ */
+u32 in_charge;
+
 /* A system call that the table cannot name, since its number is of another ABI. */
 static __always_inline bool is_compat_call(void)
 {
@@ -34,7 +41,8 @@ static __always_inline bool is_compat_call(void)
  */
 static __always_inline void evict(struct artis_cpu *c)
 {
-	c->section_since_ns = scx_bpf_now();
+	if (likely(in_charge))
+		c->section_since_ns = scx_bpf_now();
 	if (!c->movable) {
 		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
 		return;

@@ -105,6 +105,7 @@ void BPF_STRUCT_OPS(artis_exit, struct scx_exit_info *ei)
 	s32 cpu;
 
 	/* the tracepoints outlive the ops by moments: they must not count other schedulers' tasks */
+	in_charge = 0;
 	bpf_for(cpu, 0, policy.nr_cpus)
 		cpu_of(cpu)->ext_running = 0;
 	UEI_RECORD(uei, ei);

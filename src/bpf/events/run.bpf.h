@@ -30,7 +30,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	} else if (!t->movable && artis_before(c->own_clock, t->vtime)) {
 		c->own_clock = t->vtime;
 	}
-	if (c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL && !is_kernel_task(p))
+	if (in_charge && c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL &&
+	    !is_kernel_task(p))
 		c->section_since_ns = scx_bpf_now();
 	/* it was a real-time task until now, and no switch told */
 	if (unlikely(c->rt.in_rt))

@@ -20,6 +20,7 @@ int artis_sample(struct artis_sample *sample)
 		c->own_queued = own > 0 ? own : 0;
 		c->shared_queued = c->kind == ARTIS_CPU_NRT && shared > 0 ? shared : 0;
 	}
+	in_charge = 1;
 	sample->now_ns = scx_bpf_now();
 	return 0;
 }
