@@ -107,6 +107,16 @@ static __always_inline void residence_ends(struct artis_cpu *c)
 		c->residence_max_ns = ns;
 }
 
+/* A body that ends here: if time was taken, on an RT CPU, where it should not have begun. */
+static __always_inline void section_ends(struct artis_cpu *c)
+{
+	if (unlikely(c->section_since_ns)) {
+		c->stat[c->movable ? ARTIS_STAT_BODY_ON_RT : ARTIS_STAT_BODY_PINNED]++;
+		residence_ends(c);
+	}
+	c->section = ARTIS_SECTION_NONE;
+}
+
 /*
  * The return to user mode. Preemptible on 7.x, which does no harm: the section
  * is handed to the task and back if it is preempted in here.
@@ -116,14 +126,24 @@ int BPF_PROG(artis_sys_exit, struct pt_regs *regs, long ret)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (!c->ext_running)
-		return 0;
-	if (unlikely(c->section_since_ns)) {
-		if (c->section == ARTIS_SECTION_CALL)
-			c->stat[c->movable ? ARTIS_STAT_BODY_ON_RT : ARTIS_STAT_BODY_PINNED]++;
-		residence_ends(c);
-	}
-	c->section = ARTIS_SECTION_NONE;
+	if (c->ext_running)
+		section_ends(c);
+	return 0;
+}
+
+/*
+ * The end of a page fault: a fault has no exit tracepoint, and may take longer
+ * than any slice (a huge page to clear, memory to reclaim). A fault that is to
+ * be retried goes on.
+ */
+SEC("fexit/handle_mm_fault")
+int BPF_PROG(artis_fault_end, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
+	     struct pt_regs *regs, unsigned int ret)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (c->ext_running && c->section == ARTIS_SECTION_FAULT && !(ret & VM_FAULT_RETRY))
+		section_ends(c);
 	return 0;
 }
 

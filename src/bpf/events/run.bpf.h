@@ -7,6 +7,22 @@
 #ifndef ARTIS_EVENTS_RUN_BPF_H
 #define ARTIS_EVENTS_RUN_BPF_H
 
+/*
+ * In the middle of an endangering section on an RT CPU. Whoever may not leave
+ * gets here, and on PREEMPT_RT a task that the rt class moved while it was
+ * boosted through a lock and that is an ext task again: it leaves at once.
+ */
+static __always_inline void resumes_in_section(struct artis_cpu *c, struct artis_task *t,
+					       struct task_struct *p)
+{
+	if (in_charge)
+		c->section_since_ns = scx_bpf_now();
+	if (!t->movable || is_migration_disabled(p))
+		return;
+	count(ARTIS_STAT_EVICTION);
+	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+}
+
 void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 {
 	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
@@ -30,9 +46,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	} else if (!t->movable && artis_before(c->own_clock, t->vtime)) {
 		c->own_clock = t->vtime;
 	}
-	if (in_charge && c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL &&
-	    !is_kernel_task(p))
-		c->section_since_ns = scx_bpf_now();
+	if (c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL && !is_kernel_task(p))
+		resumes_in_section(c, t, p);
 	/* it was a real-time task until now, and no switch told */
 	if (unlikely(c->rt.in_rt))
 		rt_ends(c);
@@ -43,7 +58,6 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 {
 	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 	struct artis_task *t = task_of(p);
-	bool attempted = c->attempted;
 
 	c->ext_running = 0;
 	c->curr_pid = 0;
@@ -52,9 +66,6 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	task_charge(c, t, p);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
-	/* a fault has no return hook: a whole run without another entry shows that it is over */
-	if (t->section == ARTIS_SECTION_FAULT && runnable && !attempted)
-		t->section = ARTIS_SECTION_NONE;
 	if (unlikely(c->section_since_ns))
 		residence_ends(c);
 }

@@ -58,18 +58,33 @@ static __always_inline bool take_own(struct artis_cpu *c, s32 cpu)
 	return false;
 }
 
+/*
+ * Does @prev, whose slice is over, still come before the head of @dsq? Else two
+ * tasks in one queue would take turns whatever their weights.
+ */
+static __always_inline bool comes_first(const struct artis_task *t, u64 dsq)
+{
+	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(dsq);
+
+	return !head || artis_before(t->vtime, head->scx.dsq_vtime);
+}
+
 static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
-	struct artis_task *t;
+	struct artis_task *t = NULL;
 
-	if (take_own(c, cpu))
+	if (prev && is_queued(prev)) {
+		t = task_of(prev);
+		if (!t)
+			return;
+		task_charge(c, t, prev);
+		if (!t->movable && c->own_hint && comes_first(t, own_dsq(cpu))) {
+			keep(c, t, prev, policy.slice_nrt_ns);
+			return;
+		}
+	}
+	if (take_own(c, cpu) || !t || c->section >= ARTIS_SECTION_CALL)
 		return;
-	if (!prev || !is_queued(prev) || c->section >= ARTIS_SECTION_CALL)
-		return;
-	t = task_of(prev);
-	if (!t)
-		return;
-	task_charge(c, t, prev);
 	/* who may not leave stays; who computes stays until it is too far ahead of those who wait */
 	if (!t->movable || (artis_is_calm(&policy, t->quiet_run_ns) && !is_ahead(t)))
 		keep(c, t, prev, policy.slice_rt_ns);
@@ -189,6 +204,21 @@ static __always_inline bool take_from_rt(void)
 	return false;
 }
 
+/* Is the running task calm, and an RT CPU idle? Then let ops.enqueue place it. */
+static __always_inline bool could_go_to_rt(const struct artis_cpu *c, const struct artis_task *t)
+{
+	const struct cpumask *idle, *rt = rt_mask();
+	bool any;
+
+	if (!rt || !t->rt_allowed || c->section != ARTIS_SECTION_NONE ||
+	    !artis_is_calm(&policy, t->quiet_run_ns))
+		return false;
+	idle = scx_bpf_get_idle_cpumask();
+	any = bpf_cpumask_intersects(idle, rt);
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
 /* Does the own queue of an NRT CPU come before the shared one? */
 static __always_inline bool own_is_first(s32 cpu)
 {
@@ -202,12 +232,23 @@ static __always_inline bool own_is_first(s32 cpu)
 
 static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
-	struct artis_task *t;
+	struct artis_task *t = NULL;
 
 	if (unlikely(calm_waiting_hint))
 		push_calm();
 	if (unlikely(rt_queued_hint))
 		rescue();
+	if (prev && is_queued(prev)) {
+		t = task_of(prev);
+		if (!t)
+			return;
+		task_charge(c, t, prev);
+		if (!could_go_to_rt(c, t) && comes_first(t, ARTIS_DSQ_NRT) &&
+		    (!c->own_hint || comes_first(t, own_dsq(cpu)))) {
+			keep(c, t, prev, slice_nrt());
+			return;
+		}
+	}
 	if (unlikely(c->own_hint) && own_is_first(cpu) && take_own(c, cpu))
 		return;
 	if (scx_bpf_dsq_move_to_local(ARTIS_DSQ_NRT, 0))
@@ -216,13 +257,8 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		return;
 	if (unlikely(rt_queued_hint) && take_from_rt())
 		return;
-	if (!prev || !is_queued(prev))
-		return;
-	t = task_of(prev);
-	if (!t)
-		return;
-	task_charge(c, t, prev);
-	keep(c, t, prev, policy.slice_nrt_ns);
+	if (t)
+		keep(c, t, prev, policy.slice_nrt_ns);
 }
 
 #endif /* ARTIS_QUEUES_TAKE_BPF_H */
