@@ -32,14 +32,12 @@ fn main() {
 
 /// What to do about a failed BPF build, by the words of its error.
 fn advice(error: &str) -> &'static str {
-    if error.contains("clang <") || error.contains("--version") || error.contains("clang version") {
+    if error.contains("clang <") || error.contains("clang version") {
         "  Install a clang >= 18 (Debian, Ubuntu: apt-get install clang-19) or name yours: \
          BPF_CLANG=/path/to/clang cargo build"
-    } else if error.contains("libclang") {
-        "  bindgen needs libclang (Debian, Ubuntu: apt-get install libclang1-19) or \
-         LIBCLANG_PATH=/usr/lib/llvm-19/lib"
     } else {
-        "  clang's own messages are the `warning: scx_artis@...` lines above. The headers that \
-         it was given lie in target/*/build/scx_artis-*/out/scx_utils-bpf_h/."
+        "  If it is clang that complains, its own words are at the end of the error above. \
+         The headers of scx that it was given lie in \
+         target/*/build/scx_artis-*/out/scx_utils-bpf_h/."
     }
 }

@@ -16,7 +16,10 @@ void shim_share_switch(struct artis_rt_share *s, u64 now_ns, bool in_rt)
 {
 	artis_share_switch(s, now_ns, in_rt);
 }
-u32 shim_call_section(u8 class, u64 arg1, u32 fds) { return artis_call_section(class, arg1, fds); }
+u32 shim_call_section(u8 class, u64 arg0, u64 arg1, u32 fds)
+{
+	return artis_call_section(class, arg0, arg1, fds);
+}
 u64 shim_quiet_after(u64 quiet, u64 run, bool attempted)
 {
 	return artis_quiet_after(quiet, run, attempted);

@@ -43,6 +43,8 @@ enum artis_call_class {
 	ARTIS_CALL_SLEEPING_FUTEX = 3,
 	/* poll(2), ppoll(2): sleeping up to poll_fds_max descriptors, else endangering */
 	ARTIS_CALL_SLEEPING_POLL = 4,
+	/* clock_gettime(2), clock_getres(2): harmless for the kernel's own clocks, else endangering */
+	ARTIS_CALL_HARMLESS_CLOCK = 5,
 };
 
 struct artis_policy {

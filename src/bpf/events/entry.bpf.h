@@ -65,7 +65,8 @@ int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 	if (likely(nr < ARTIS_NR_CALLS)) {
 		class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
 		if (class != ARTIS_CALL_ENDANGERING && !is_compat_call())
-			section = artis_call_section(class, ctx->args[1], policy.poll_fds_max);
+			section = artis_call_section(class, ctx->args[0], ctx->args[1],
+						     policy.poll_fds_max);
 	}
 	c->section = section;
 	if (section != ARTIS_SECTION_CALL)

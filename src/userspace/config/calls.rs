@@ -153,9 +153,10 @@ impl CallTable {
 }
 
 impl Class {
-    /// What BPF does for a call of this class: for two of them an argument decides.
+    /// What BPF does for a call of this class: for some an argument decides.
     fn of_call(self, call: Sysno) -> CallClass {
         match (self, call.name()) {
+            (Self::Harmless, "clock_gettime" | "clock_getres") => CallClass::HarmlessClock,
             (Self::Harmless, _) => CallClass::Harmless,
             (Self::Endangering, _) => CallClass::Endangering,
             (Self::Sleeping, "futex") => CallClass::SleepingFutex,
@@ -231,6 +232,7 @@ mod tests {
     fn defaults() {
         let table = CallTable::new(false, &[]).expect("a table");
         assert_eq!(class_of(&table, "getpid"), CallClass::Harmless as u8);
+        assert_eq!(class_of(&table, "clock_gettime"), CallClass::HarmlessClock as u8);
         assert_eq!(class_of(&table, "clock_nanosleep"), CallClass::Sleeping as u8);
         assert_eq!(class_of(&table, "futex"), CallClass::SleepingFutex as u8);
         assert_eq!(class_of(&table, "futex_wait"), CallClass::Sleeping as u8);

@@ -148,20 +148,26 @@ fn setup(opts: &Opts, rt: &CpuSet, start: Start) -> Result<Setup, Failure> {
     })
 }
 
-/// Errors of preflight end the start, warnings are said.
-fn preflight_or_fail() -> Result<Facts, Failure> {
+/// The facts of this machine.
+///
+/// # Errors
+/// When preflight finds that the scheduler cannot run here.
+fn fit_or_fail() -> Result<Facts, Failure> {
     let facts = Facts::gather();
-    let findings = preflight::judge(&facts);
-    if let Some(errors) = preflight::errors(&findings) {
-        return Err(Failure::Unfit(errors));
+    match preflight::errors(&preflight::judge(&facts)) {
+        Some(errors) => Err(Failure::Unfit(errors)),
+        None => Ok(facts),
     }
-    for finding in &findings {
+}
+
+/// Says what preflight thinks of `facts`.
+fn say_findings(facts: &Facts) {
+    for finding in preflight::judge(facts) {
         match finding.severity {
             Severity::Warn => ::log::warn!("{}: {}", finding.subject, finding.text),
             _ => ::log::info!("{}: {}", finding.subject, finding.text),
         }
     }
-    Ok(facts)
 }
 
 /// The RT CPUs, which clap requires where they are needed.

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::utsname::uname;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::PreemptChoice;
@@ -35,6 +36,13 @@ pub enum Model {
 }
 
 impl Model {
+    /// The model that is in force now.
+    pub fn now() -> Self {
+        let version = uname()
+            .map_or_else(|_| String::new(), |name| name.version().to_string_lossy().into_owned());
+        Self::detect(fs::read_to_string(KNOB).ok().as_deref(), &version)
+    }
+
     /// The model by the content of [`KNOB`] (`None`: no such file) and by the
     /// kernel's version text (`uname -v`).
     pub fn detect(knob: Option<&str>, version: &str) -> Self {

@@ -16,7 +16,7 @@ use super::exit_report::ExitReport;
 use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
 use super::scheduler::{Loaded, Scheduler, Setup};
-use super::{Start, kernel, preflight_or_fail, rt_cpus, setup};
+use super::{Start, fit_or_fail, kernel, rt_cpus, say_findings, setup};
 use crate::abi::PutBack;
 use crate::cli::Opts;
 use crate::config::CpuSet;
@@ -44,7 +44,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let rt = rt_cpus(opts)?;
     // a wrong command line is to be told even where nothing else would work
     let first = setup(opts, rt, Start::First)?;
-    let facts = preflight_or_fail()?;
+    let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
     scx_utils::try_set_rlimit_infinity();
 
@@ -61,6 +61,8 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         Some(choice) => Switch::to(choice, knob, &state)?,
         None => None,
     };
+    facts.preemption = Model::now(); // the two steps above may have changed it
+    say_findings(&facts);
 
     let server = Server::launch(Path::new(server::SOCKET))?;
     let mut session = Session {
@@ -123,13 +125,10 @@ impl Session {
     }
 
     fn head(&self, setup: &Setup, scheduler: &Scheduler<'_>) -> Head {
-        let knob = std::fs::read_to_string(preempt::KNOB).ok();
-        let version = nix::sys::utsname::uname()
-            .map_or_else(|_| String::new(), |name| name.version().to_string_lossy().into_owned());
         Head {
             ops_name: scheduler.ops_name(),
             kernel: self.kernel.clone(),
-            preemption: Model::detect(knob.as_deref(), &version).to_string(),
+            preemption: Model::now().to_string(),
             rt_cpus: setup.partition.rt.to_string(),
             nrt_cpus: setup.partition.nrt.to_string(),
         }

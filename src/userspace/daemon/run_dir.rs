@@ -7,9 +7,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, anyhow};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+
+use crate::exit::Failure;
 
 /// Where the daemon keeps its state; gone after a reboot, as what it is about.
 pub const RUN_DIR: &str = "/run/scx_artis";
@@ -28,7 +30,7 @@ impl RunDir {
     ///
     /// # Errors
     /// When another scx_artis holds the lock, or the directory cannot be used.
-    pub fn lock(path: &Path) -> Result<Self> {
+    pub fn lock(path: &Path) -> Result<Self, Failure> {
         loop {
             fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))?;
             let name = path.join(LOCK);
@@ -37,14 +39,13 @@ impl RunDir {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file.with_context(|| format!("opening {}", name.display()))?,
             };
-            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-                Errno::EWOULDBLOCK => anyhow!(
-                    "another scx_artis runs on this machine ({} is locked): stop it first, or watch \
-                     it with scx_artis --monitor 1",
-                    name.display()
-                ),
-                errno => anyhow!("locking {}: {errno}", name.display()),
-            })?;
+            let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => lock,
+                Err((_, Errno::EWOULDBLOCK)) => return Err(occupied(&name)),
+                Err((_, errno)) => {
+                    return Err(anyhow!("locking {}: {errno}", name.display()).into());
+                }
+            };
             // a file that was removed meanwhile locks nobody out
             let ours = lock.metadata().context("looking at the lock")?.ino();
             if fs::metadata(&name).is_ok_and(|named| named.ino() == ours) {
@@ -57,6 +58,14 @@ impl RunDir {
     pub fn saved_preempt(&self) -> PathBuf {
         self.path.join("preempt.json")
     }
+}
+
+fn occupied(lock: &Path) -> Failure {
+    Failure::Unfit(format!(
+        "another scx_artis runs on this machine ({} is locked): stop it first, or watch it with \
+         scx_artis --monitor 1",
+        lock.display()
+    ))
 }
 
 impl Drop for RunDir {

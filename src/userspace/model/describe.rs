@@ -161,7 +161,7 @@ metrics! {
 #[stat(desc = "One CPU", _om_prefix = "artis_cpu_", _om_label = "cpu")]
 #[allow(missing_docs)] // the descriptions are the documentation
 pub struct CpuMetrics {
-    #[stat(desc = "RT or NRT")]
+    #[stat(desc = "RT or NRT", _om_skip)]
     pub kind: String,
     #[stat(desc = "1 if it is an RT CPU, else 0")]
     pub is_rt: u64,
@@ -191,7 +191,7 @@ pub struct CpuMetrics {
     pub queued: u64,
     #[stat(desc = "Thread id of the task that runs here, 0 when idle", _om_skip)]
     pub running_pid: u64,
-    #[stat(desc = "Name of the task that runs here, empty when idle")]
+    #[stat(desc = "Name of the task that runs here, empty when idle", _om_skip)]
     pub running_comm: String,
     #[stat(desc = "1 if the task that runs here is of a real-time class, else 0", _om_skip)]
     pub running_rt: u64,

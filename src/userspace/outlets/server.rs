@@ -22,6 +22,8 @@ pub struct Server {
     /// Gone only while this is being dropped.
     server: Option<StatsServer<(), Reading>>,
     path: PathBuf,
+    /// Directories on the way that were not there before, deepest first.
+    made: Vec<PathBuf>,
 }
 
 impl Server {
@@ -30,9 +32,11 @@ impl Server {
     /// # Errors
     /// When the socket cannot be made.
     pub fn launch(path: &Path) -> Result<Self> {
+        let missing = |dir: &&Path| !dir.exists();
+        let made = path.ancestors().skip(1).take_while(missing).map(Path::to_owned).collect();
         let server = StatsServer::new(data()).set_path(path).launch();
         let server = server.context("starting the statistics server")?;
-        Ok(Self { server: Some(server), path: path.to_owned() })
+        Ok(Self { server: Some(server), path: path.to_owned(), made })
     }
 
     /// Where to answer, and where requests come from.
@@ -49,9 +53,8 @@ impl Drop for Server {
         // first the server: to end, it calls itself through the socket
         drop(self.server.take());
         let _ = fs::remove_file(&self.path);
-        // the directories, unless others are in them
-        for dir in self.path.ancestors().skip(1).take(2) {
-            let _ = fs::remove_dir(dir);
+        for dir in &self.made {
+            let _ = fs::remove_dir(dir); // not while somebody else has something in it
         }
     }
 }
@@ -90,6 +93,9 @@ pub fn describe(out: &mut impl std::io::Write) -> Result<()> {
 /// # Errors
 /// When the socket is there but may not be used, or stdout is gone.
 pub fn monitor(interval: Duration) -> Result<()> {
+    if !Path::new(SOCKET).exists() {
+        eprintln!("scx_artis: no scheduler serves statistics at {SOCKET} yet: waiting for one");
+    }
     scx_utils::monitor_stats::<Metrics>(
         &[],
         interval,
@@ -99,6 +105,7 @@ pub fn monitor(interval: Duration) -> Result<()> {
             Ok(writeln!(std::io::stdout(), "{}", line::render(&metrics))?)
         },
     )
+    .with_context(|| format!("watching the scheduler through {SOCKET} (root may)"))
 }
 
 #[cfg(test)]
@@ -146,6 +153,6 @@ mod tests {
         }
         daemon.join().expect("no panic");
         drop(server);
-        assert!(!path.exists(), "the socket is left behind");
+        assert!(!dir.path().join("scx").exists(), "something is left behind");
     }
 }

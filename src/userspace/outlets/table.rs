@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The live table: a pure rendering, and a screen that draws it in place.
 
+use std::env;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
@@ -182,25 +183,29 @@ fn line(text: &mut String, row: &str) {
     let _ = writeln!(text, "{}", row.trim_end());
 }
 
-/// A terminal on stdout on which the table is drawn in place.
+/// A terminal on stdout on which the table is drawn in place; on a dumb one
+/// (`TERM=dumb`) each table follows the one before.
 ///
 /// It changes no terminal mode and hides nothing, so there is nothing to give
 /// back however the program ends: the cursor stands below the table.
 #[derive(Debug)]
 pub struct Screen {
+    dumb: bool,
     drawn: bool,
 }
 
 impl Screen {
     /// The screen, if stdout is a terminal.
     pub fn on_stdout() -> Option<Self> {
-        io::stdout().is_terminal().then_some(Self { drawn: false })
+        let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+        io::stdout().is_terminal().then_some(Self { dumb, drawn: false })
     }
 
     /// How to render for it: no colour if `NO_COLOR` is set and not empty.
     pub fn style(&self) -> Style {
+        let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let lines = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
-        Style { color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()), lines }
+        Style { color: !self.dumb && !no_color, lines }
     }
 
     /// Replaces what is on the screen.
@@ -208,17 +213,22 @@ impl Screen {
     /// # Errors
     /// When stdout cannot be written to.
     pub fn draw(&mut self, text: &str) -> io::Result<()> {
-        let mut frame = String::from(if self.drawn { "\x1b[H" } else { "\x1b[2J\x1b[H" });
-        for row in text.lines() {
-            frame += row;
-            frame += "\x1b[K\n";
-        }
-        frame += "\x1b[J";
+        let frame = if self.dumb { format!("{text}\n") } else { in_place(text, !self.drawn) };
         self.drawn = true;
         let mut out = io::stdout().lock();
         out.write_all(frame.as_bytes())?;
         out.flush()
     }
+}
+
+/// `text` with what it takes to overwrite the frame before without flicker.
+fn in_place(text: &str, first: bool) -> String {
+    let mut frame = String::from(if first { "\x1b[2J\x1b[H" } else { "\x1b[H" });
+    for row in text.lines() {
+        frame += row;
+        frame += "\x1b[K\n";
+    }
+    frame + "\x1b[J"
 }
 
 #[cfg(test)]
@@ -302,6 +312,12 @@ mod tests {
         assert!(!plain.contains('\x1b'));
         let colored = render(&head(), &metrics, Style { color: true, ..NO_COLOR });
         assert!(colored.contains("\x1b[1;31m   2\x1b[0m"), "{colored}");
+    }
+
+    #[test]
+    fn a_frame_leaves_nothing_of_the_one_before() {
+        assert_eq!(in_place("a\nb\n", true), "\x1b[2J\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(in_place("a\n", false), "\x1b[Ha\x1b[K\n\x1b[J");
     }
 
     #[test]

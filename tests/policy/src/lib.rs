@@ -63,13 +63,19 @@ mod c {
         pub safe fn shim_share_decay(avg: u32, dt_ns: u64) -> u32;
         pub fn shim_share_at(s: *const RtShare, now_ns: u64) -> u32;
         pub fn shim_share_switch(s: *mut RtShare, now_ns: u64, in_rt: bool);
-        pub safe fn shim_call_section(class: u8, arg1: u64, fds: u32) -> u32;
+        pub safe fn shim_call_section(class: u8, arg0: u64, arg1: u64, fds: u32) -> u32;
         pub safe fn shim_quiet_after(quiet: u64, run: u64, attempted: bool) -> u64;
         pub safe fn shim_is_calm(quiet_ns: u64, quiet_run_ns: u64) -> bool;
         pub safe fn shim_inv_weight(weight: u32) -> u32;
         pub safe fn shim_weight_in(weight: u32, cgroup: u32) -> u32;
         pub safe fn shim_vtime_of(run_ns: u64, inv: u32) -> u64;
-        pub safe fn shim_vtime_clamp(credit: u64, lead: u64, vtime: u64, clock: u64, inv: u32) -> u64;
+        pub safe fn shim_vtime_clamp(
+            credit: u64,
+            lead: u64,
+            vtime: u64,
+            clock: u64,
+            inv: u32,
+        ) -> u64;
         pub safe fn shim_slice_nrt(slice: u64, min: u64, waiting: u32) -> u64;
         pub safe fn shim_preempts(margin: u64, vtime: u64, curr: u64) -> bool;
         pub safe fn shim_place(section: u32, bits: u32) -> u32;

@@ -54,12 +54,9 @@ pub struct Facts {
 impl Facts {
     /// Looks at the running system.
     pub fn gather() -> Self {
-        let name = uname();
-        let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
-        let release = name.as_ref().map_or_else(|_| String::new(), |name| text(name.release()));
-        let version = name.as_ref().map_or_else(|_| String::new(), |name| text(name.version()));
+        let release = uname()
+            .map_or_else(|_| String::new(), |name| name.release().to_string_lossy().into_owned());
         let has_btf = Path::new("/sys/kernel/btf/vmlinux").exists();
-        let knob = fs::read_to_string(preempt::KNOB).ok();
         Self {
             is_root: nix::unistd::geteuid().is_root(),
             sched_ext: sched_ext(),
@@ -72,8 +69,8 @@ impl Facts {
                 || Path::new(&format!("/boot/config-{release}")).exists(),
             cmdline: read("/proc/cmdline"),
             isolated: read("/sys/devices/system/cpu/isolated"),
-            preemption: Model::detect(knob.as_deref(), &version),
-            can_switch_preemption: knob.is_some(),
+            preemption: Model::now(),
+            can_switch_preemption: Path::new(preempt::KNOB).exists(),
             has_ext_server: Path::new("/sys/kernel/debug/sched/ext_server").exists(),
             release,
         }
