@@ -62,10 +62,17 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 SEC("?tp_btf/pelt_rt_tp")
 int BPF_PROG(artis_rt_tick, struct rq *rq)
 {
+	struct task_struct *p = bpf_get_current_task_btf();
 	struct artis_cpu *c = this_cpu();
 
-	if (!c->rt.in_rt || rq->cpu != bpf_get_smp_processor_id() ||
-	    scx_bpf_now() - c->rt_since_ns < policy.rescue_ns)
+	if (rq->cpu != bpf_get_smp_processor_id() || !is_realtime(p))
+		return 0;
+	/* it became a real-time task while it ran: no switch told, and ops.disable came before */
+	if (unlikely(!c->rt.in_rt)) {
+		rt_begins(c, p);
+		return 0;
+	}
+	if (put_back != ARTIS_PUT_BACK_LAZY || scx_bpf_now() - c->rt_since_ns < policy.rescue_ns)
 		return 0;
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();

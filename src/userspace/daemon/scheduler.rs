@@ -98,8 +98,9 @@ fn write_constants(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack)
     rodata.put_back = put_back as u32;
     rodata.dispatch_before_rt = kernel::dispatches_before_rt();
     rodata.nr_nrt_cpus = u32::try_from(setup.partition.nrt.len())?;
-    // its tracepoint costs something on every tick, and old kernels lack it
-    skel.progs.artis_rt_tick.set_autoload(put_back == PutBack::Lazy);
+    // needed where ops.disable comes before the task has its new priority; on
+    // older kernels its kfunc may be called from ops.cpu_release only
+    skel.progs.artis_rt_tick.set_autoload(put_back != PutBack::Release);
 
     let ops = skel.struct_ops.artis_ops_mut();
     ops.exit_dump_len = setup.exit_dump_len;
