@@ -115,6 +115,9 @@ static __always_inline void section_ends(struct artis_cpu *c)
 		c->stat[c->movable ? ARTIS_STAT_BODY_ON_RT : ARTIS_STAT_BODY_PINNED]++;
 		residence_ends(c);
 	}
+	/* time inside does not make a task calm, however long it was */
+	if (c->section >= ARTIS_SECTION_CALL)
+		c->attempted = 1;
 	c->section = ARTIS_SECTION_NONE;
 }
 

@@ -54,13 +54,24 @@ void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
 		task_note_weight(t, weight);
 }
 
-/* Also when a task disables and enables its migration. */
+/*
+ * Also called when a task is switched out with its migration disabled (a mask
+ * of one CPU, which is not its affinity) and when it enables it again: who was
+ * held on an RT CPU in the middle of an endangering section leaves then.
+ */
 void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
+	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 	struct artis_task *t = task_of(p);
 
-	if (t)
-		task_note_affinity(t, cpumask);
+	if (!t || bpf_cpumask_weight(cpumask) != p->nr_cpus_allowed)
+		return;
+	task_note_affinity(t, cpumask);
+	if (!scx_bpf_task_running(p) || c->curr_pid != p->pid)
+		return;
+	c->movable = t->movable && !is_kernel_task(p);
+	if (c->kind == ARTIS_CPU_RT && c->movable && c->section >= ARTIS_SECTION_CALL)
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
 s32 BPF_STRUCT_OPS(artis_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)

@@ -39,13 +39,11 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_pid = p->pid;
 	c->curr_calm = artis_is_calm(&policy, t->quiet_run_ns);
 	c->movable = t->movable && !is_kernel_task(p);
-	if (c->kind == ARTIS_CPU_NRT) {
+	if (c->kind == ARTIS_CPU_NRT)
 		t->nrt_cpu = scx_bpf_task_cpu(p);
-		if (artis_before(vtime_clock, t->vtime))
-			vtime_clock = t->vtime;
-	} else if (!t->movable && artis_before(c->own_clock, t->vtime)) {
-		c->own_clock = t->vtime;
-	}
+	/* a guest on an RT CPU moves no clock: see policy/fair.h */
+	if (c->kind == ARTIS_CPU_NRT || !t->movable)
+		advance_clock(t, scx_bpf_task_cpu(p));
 	if (c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL && !is_kernel_task(p))
 		resumes_in_section(c, t, p);
 	/* it was a real-time task until now, and no switch told */

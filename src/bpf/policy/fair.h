@@ -58,16 +58,23 @@ static inline u64 artis_vtime_of(u64 run_ns, u32 inv_weight)
 	return run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT;
 }
 
+/* Virtual time of the lead of a light task, in leads of a task of weight 100. */
+#define ARTIS_LEAD_LIGHT_MAX 5
+
 /*
  * artis_vtime_latest - how far ahead of the clock a task may get
  *
  * lead_max_ns of its own run time, so a light task, which ages fast, is not let
  * off: with a bound in virtual time its weight would count for nothing as soon
- * as one slice is worth more than the bound.
+ * as one slice is worth more than the bound. But not without end: it is the
+ * longest that the lightest task waits.
  */
 static inline u64 artis_vtime_latest(const struct artis_policy *policy, u64 clock, u32 inv_weight)
 {
-	return clock + artis_vtime_of(policy->lead_max_ns, inv_weight);
+	u64 lead = artis_vtime_of(policy->lead_max_ns, inv_weight);
+	u64 most = policy->lead_max_ns * ARTIS_LEAD_LIGHT_MAX;
+
+	return clock + (lead < most ? lead : most);
 }
 
 /*

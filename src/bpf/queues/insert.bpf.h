@@ -24,16 +24,31 @@ static __always_inline u64 slice_nrt(void)
 }
 
 /*
- * Weight and virtual time as they count from now on, for a task on @cpu. Tasks
- * that may run on RT CPUs only compete with each other there: the clock of the
- * NRT CPUs says nothing about them.
+ * Nobody is far behind the clock or far ahead of it. Tasks that may run on RT
+ * CPUs only compete with each other there: the clock of the NRT CPUs says
+ * nothing about them.
  */
-static __always_inline void refresh(struct task_struct *p, struct artis_task *t, s32 cpu)
+static __always_inline void clamp_vtime(struct artis_task *t, s32 cpu)
 {
 	u64 clock = t->movable ? vtime_clock : cpu_of(cpu)->own_clock;
 
-	task_refresh_weight(p, t);
 	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock, t->inv_weight);
+}
+
+/* @t is the next to run on @cpu: nobody who competes with it there is further behind. */
+static __always_inline void advance_clock(const struct artis_task *t, s32 cpu)
+{
+	u64 *clock = t->movable ? &vtime_clock : &cpu_of(cpu)->own_clock;
+
+	if (artis_before(*clock, t->vtime))
+		*clock = t->vtime;
+}
+
+/* Weight and virtual time as they count from now on, for a task on @cpu. */
+static __always_inline void refresh(struct task_struct *p, struct artis_task *t, s32 cpu)
+{
+	task_refresh_weight(p, t);
+	clamp_vtime(t, cpu);
 }
 
 /* A task that runs alone on an RT CPU has had so much more than those who wait. */

@@ -60,7 +60,9 @@ static __always_inline bool take_own(struct artis_cpu *c, s32 cpu)
 
 /*
  * Does @prev, whose slice is over, still come before the head of @dsq? Else two
- * tasks in one queue would take turns whatever their weights.
+ * tasks in one queue would take turns whatever their weights. Its virtual time
+ * is clamped as if it were queued: the clock may have moved on without it, and
+ * who is owed much must not hold off kernel threads until it is paid.
  */
 static __always_inline bool comes_first(const struct artis_task *t, u64 dsq)
 {
@@ -78,7 +80,9 @@ static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct tas
 		if (!t)
 			return;
 		task_charge(c, t, prev);
+		clamp_vtime(t, cpu);
 		if (!t->movable && c->own_hint && comes_first(t, own_dsq(cpu))) {
+			advance_clock(t, cpu);
 			keep(c, t, prev, policy.slice_nrt_ns);
 			return;
 		}
@@ -243,8 +247,10 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		if (!t)
 			return;
 		task_charge(c, t, prev);
+		clamp_vtime(t, cpu);
 		if (!could_go_to_rt(c, t) && comes_first(t, ARTIS_DSQ_NRT) &&
 		    (!c->own_hint || comes_first(t, own_dsq(cpu)))) {
+			advance_clock(t, cpu);
 			keep(c, t, prev, slice_nrt());
 			return;
 		}

@@ -203,11 +203,15 @@ proptest! {
         }
     }
 
-    /// The lead is own run time: a task of weight 10 may be ten times as far ahead in virtual time.
+    /// The lead is own run time: a task of weight 50 may be twice as far ahead in virtual time, the
+    /// lightest five times, and not more: it must get its turn.
     #[test]
     fn lead_scales_with_weight(clock: u64, lead in 1u64..1_000_000_000) {
-        let latest = vtime_clamp(0, lead, clock.wrapping_add(u64::MAX / 4), clock, inv_weight(10));
-        prop_assert_eq!(latest.wrapping_sub(clock), lead * 10);
+        let far = clock.wrapping_add(u64::MAX / 4);
+        for (weight, leads) in [(100, 1), (50, 2), (25, 4), (10, 5), (1, 5)] {
+            let latest = vtime_clamp(0, lead, far, clock, inv_weight(weight));
+            prop_assert_eq!(latest.wrapping_sub(clock), lead * leads);
+        }
     }
 
     #[test]
