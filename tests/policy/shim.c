@@ -10,8 +10,14 @@
 #include "policy/predict.h"
 #include "policy/rt_share.h"
 
-u32 shim_share_decay(u32 avg, u64 dt_ns) { return artis_share_decay(avg, dt_ns); }
-u32 shim_share_at(const struct artis_rt_share *s, u64 now_ns) { return artis_share_at(s, now_ns); }
+u32 shim_share_decay(u32 avg, u64 dt_ns)
+{
+	return artis_share_decay(avg, dt_ns);
+}
+u32 shim_share_at(const struct artis_rt_share *s, u64 now_ns)
+{
+	return artis_share_at(s, now_ns);
+}
 void shim_share_switch(struct artis_rt_share *s, u64 now_ns, bool in_rt)
 {
 	artis_share_switch(s, now_ns, in_rt);
@@ -30,9 +36,18 @@ bool shim_is_calm(u64 quiet_ns, u64 quiet_run_ns)
 
 	return artis_is_calm(&policy, quiet_run_ns);
 }
-u32 shim_inv_weight(u32 weight) { return artis_inv_weight(weight); }
-u32 shim_weight_in(u32 weight, u32 cgroup) { return artis_weight_in(weight, cgroup); }
-u64 shim_vtime_of(u64 run_ns, u32 inv) { return artis_vtime_of(run_ns, inv); }
+u32 shim_inv_weight(u32 weight)
+{
+	return artis_inv_weight(weight);
+}
+u32 shim_weight_in(u32 weight, u32 cgroup)
+{
+	return artis_weight_in(weight, cgroup);
+}
+u64 shim_vtime_of(u64 run_ns, u32 inv)
+{
+	return artis_vtime_of(run_ns, inv);
+}
 u64 shim_vtime_clamp(u64 credit, u64 lead, u64 vtime, u64 clock, u32 inv)
 {
 	struct artis_policy policy = { .sleep_credit_ns = credit, .lead_max_ns = lead };

@@ -6,8 +6,9 @@
  * judgement of who may migrate.
  *
  * A body "began" when __x64_sys_NAME is entered. From then until the return
- * to user mode the task is inside; a task inside an endangering body that is
- * switched in on an RT CPU counts as resumed there.
+ * to user mode the task is inside; a fault lasts as long as handle_mm_fault().
+ * A task inside an endangering body or a fault that is switched in on an RT
+ * CPU counts as resumed there.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -20,6 +21,7 @@ char _license[] SEC("license") = "GPL";
 #define PF_EXITING_ 0x00000004
 #define PF_KTHREAD_ 0x00200000
 #define MAX_RT_PRIO_ 100
+#define FAULT_FLAG_TRIED_ (1 << 5)
 #define FAULT_FLAG_USER_ (1 << 6)
 
 #define FUTEX_CMD_MASK_ 127
@@ -42,13 +44,21 @@ struct {
 	__type(value, struct obs_offence);
 } offenders SEC(".maps");
 
-/* Which endangering call the task is inside: number + 1, 0 outside. */
+struct inside {
+	/* the endangering call that the task is inside: number + 1, 0 outside */
+	u32 call;
+	/* its priority was changed on behalf of another task meanwhile */
+	u32 boosted;
+	/* it handles a fault of user mode */
+	u32 fault;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, u32);
-} inside SEC(".maps");
+	__type(value, struct inside);
+} insides SEC(".maps");
 
 enum who { WHO_SUBJECT, WHO_PINNED, WHO_REALTIME, WHO_KERNEL };
 
@@ -109,10 +119,12 @@ static bool endangers(struct pt_regs *regs, u32 nr)
 
 static void enter_body(struct task_struct *p, u32 nr)
 {
-	u32 *in = bpf_task_storage_get(&inside, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct inside *in = bpf_task_storage_get(&insides, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (in)
-		*in = nr + 1;
+	if (in) {
+		in->call = nr + 1;
+		in->boosted = 0;
+	}
 }
 
 SEC("kprobe.multi/__x64_sys_*")
@@ -157,10 +169,20 @@ int body(struct pt_regs *ctx)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(leave, struct pt_regs *regs, long ret)
 {
-	u32 *in = bpf_task_storage_get(&inside, bpf_get_current_task_btf(), NULL, 0);
+	struct inside *in = bpf_task_storage_get(&insides, bpf_get_current_task_btf(), NULL, 0);
 
 	if (in)
-		*in = 0;
+		in->call = 0;
+	return 0;
+}
+
+SEC("tp_btf/sched_pi_setprio")
+int BPF_PROG(boost, struct task_struct *p, struct task_struct *pi_task)
+{
+	struct inside *in = bpf_task_storage_get(&insides, p, NULL, 0);
+
+	if (in)
+		in->boosted = 1;
 	return 0;
 }
 
@@ -168,18 +190,19 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	u32 *in;
+	struct inside *in;
 
 	if (!counting || !on_rt(cpu) || cpu >= OBS_MAX_CPUS)
 		return 0;
 	/* the exempt: they stay where they are, whatever they are inside */
 	if ((next->flags & (PF_KTHREAD_ | PF_EXITING_)) || next->migration_disabled)
 		return 0;
-	in = bpf_task_storage_get(&inside, next, NULL, 0);
-	if (!in || !*in || who_is(next) != WHO_SUBJECT)
+	in = bpf_task_storage_get(&insides, next, NULL, 0);
+	if (!in || !(in->call || in->fault) || who_is(next) != WHO_SUBJECT)
 		return 0;
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
-	offence(next, cpu, OBS_CAUSE_RESUMED, *in - 1);
+	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,
+		in->call ? in->call - 1 : OBS_NR_FAULT);
 	return 0;
 }
 
@@ -188,14 +211,31 @@ int BPF_PROG(fault, struct vm_area_struct *vma, unsigned long address, unsigned 
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	u32 cpu = bpf_get_smp_processor_id();
+	struct inside *in;
 
 	if (!counting || cpu >= OBS_MAX_CPUS || !(flags & FAULT_FLAG_USER_))
 		return 0;
 	if (who_is(p) != WHO_SUBJECT)
 		return 0;
+	in = bpf_task_storage_get(&insides, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (in) {
+		in->fault = 1;
+		in->boosted = 0;
+	}
 	__sync_fetch_and_add(&seen[cpu].faults, 1);
 	if (on_rt(cpu))
-		offence(p, cpu, OBS_CAUSE_FAULT, 0);
+		offence(p, cpu, flags & FAULT_FLAG_TRIED_ ? OBS_CAUSE_FAULT_AGAIN : OBS_CAUSE_FAULT,
+			OBS_NR_FAULT);
+	return 0;
+}
+
+SEC("fexit/handle_mm_fault")
+int BPF_PROG(fault_end)
+{
+	struct inside *in = bpf_task_storage_get(&insides, bpf_get_current_task_btf(), NULL, 0);
+
+	if (in)
+		in->fault = 0;
 	return 0;
 }
 
@@ -208,16 +248,16 @@ int BPF_PROG(section, unsigned long ip, unsigned long parent_ip)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	u32 cpu = bpf_get_smp_processor_id();
-	u32 *in;
+	struct inside *in;
 
 	if (!counting || !on_rt(cpu) || cpu >= OBS_MAX_CPUS)
 		return 0;
 	if (p->flags & (PF_KTHREAD_ | PF_EXITING_))
 		return 0;
-	in = bpf_task_storage_get(&inside, p, NULL, 0);
-	if (!in || !*in || who_is(p) != WHO_SUBJECT)
+	in = bpf_task_storage_get(&insides, p, NULL, 0);
+	if (!in || !in->call || who_is(p) != WHO_SUBJECT)
 		return 0;
 	__sync_fetch_and_add(&seen[cpu].sections, 1);
-	offence(p, cpu, OBS_CAUSE_SECTION, *in - 1);
+	offence(p, cpu, OBS_CAUSE_SECTION, in->call - 1);
 	return 0;
 }

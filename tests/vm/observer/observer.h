@@ -14,6 +14,8 @@ enum observer_limits {
 	OBS_MAX_CPUS = 64,
 	OBS_NR_CALLS = 512,
 	OBS_OFFENDERS = 512,
+	/* in the place of a system call's number */
+	OBS_NR_FAULT = 0xffff,
 };
 
 /* How the observer judges a system call; 0 is the strict judgement. */
@@ -26,9 +28,11 @@ enum observer_class {
 
 enum observer_cause {
 	OBS_CAUSE_CALL = 0, /* the body of a call began */
-	OBS_CAUSE_RESUMED = 1, /* a task inside an endangering body was switched in */
+	OBS_CAUSE_RESUMED = 1, /* a task inside an endangering body or a fault was switched in */
 	OBS_CAUSE_FAULT = 2, /* a fault of user mode is handled */
 	OBS_CAUSE_SECTION = 3, /* preemption went off inside an endangering body */
+	OBS_CAUSE_RESUMED_BOOSTED = 4, /* as resumed; a PI boost in that body came before */
+	OBS_CAUSE_FAULT_AGAIN = 5, /* the fault is handled for the second time */
 };
 
 /* What was seen on one CPU; of movable non-real-time tasks unless said. */

@@ -75,6 +75,12 @@ pub fn ensure_enabled(when: &str) -> Result<()> {
     Ok(())
 }
 
+/// Is the kernel a PREEMPT_RT one?
+#[must_use]
+pub fn preempt_rt() -> bool {
+    line("/sys/kernel/realtime").is_ok_and(|v| v == "1")
+}
+
 /// Polls until `done` says so; fails with `what` after `patience`.
 pub fn until(what: &str, patience: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
@@ -109,6 +115,19 @@ pub fn run_time_ns(pid: u32) -> Result<u64> {
     let text = line(&path)?;
     let first = text.split_whitespace().next().with_context(|| path.clone())?;
     first.parse().with_context(|| format!("{path}: '{text}'"))
+}
+
+/// State, CPU, run and wait time of a task, for messages.
+#[must_use]
+pub fn describe(pid: u32) -> String {
+    let stat = line(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let field = |i: usize| fields.get(i).copied().unwrap_or("?");
+    let sched = line(&format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    let ms: Vec<u64> = sched.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let ms = |i: usize| ms.get(i).map_or(0, |ns| ns / 1_000_000);
+    // fields 3 and 39 of proc(5), counted from the third
+    format!("{} CPU {} ran {} ms waited {} ms", field(0), field(36), ms(0), ms(1))
 }
 
 /// Is a thread or process of this id still there (and no zombie)?

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use crate::guest::{PATIENCE, pause, until};
+use crate::guest::{PATIENCE, describe, pause, until};
 use crate::progress::Board;
 use crate::worker::Spec;
 
@@ -208,7 +208,7 @@ impl Workers {
         }
         let stuck: Vec<String> = (0..self.len())
             .filter(|i| rates[*i] == 0)
-            .map(|i| format!("{i} ({})", self.spec(i).name()))
+            .map(|i| format!("{i} ({}: {})", self.spec(i).name(), describe(self.pid(i))))
             .collect();
         ensure!(stuck.is_empty(), "no progress in {secs} s {when}: workers {}", stuck.join(", "));
         Ok(())

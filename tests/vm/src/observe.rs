@@ -55,9 +55,9 @@ pub struct Seen {
 pub struct Offender {
     /// How often.
     pub times: u64,
-    /// Body, resumed, fault.
+    /// What it was seen at.
     pub cause: &'static str,
-    /// The system call.
+    /// The system call, or a fault.
     pub call: String,
     /// Name of the thread.
     pub comm: String,
@@ -219,11 +219,17 @@ fn offender(key: &[u8], value: &[u8]) -> Result<Offender> {
     );
     let word =
         |b: &[u8], i: usize| -> Result<u32> { Ok(u32::from_ne_bytes(b[i..i + 4].try_into()?)) };
-    let (cause, call) = match word(key, 0)? {
-        intf::observer_cause_OBS_CAUSE_CALL => ("body of", classes::name(word(key, 4)?)),
-        intf::observer_cause_OBS_CAUSE_RESUMED => ("resumed inside", classes::name(word(key, 4)?)),
-        intf::observer_cause_OBS_CAUSE_SECTION => ("preempt off in", classes::name(word(key, 4)?)),
-        _ => ("page fault", String::new()),
+    let call = match word(key, 4)? {
+        intf::observer_limits_OBS_NR_FAULT => "a page fault".to_string(),
+        nr => classes::name(nr),
+    };
+    let cause = match word(key, 0)? {
+        intf::observer_cause_OBS_CAUSE_CALL => "body of",
+        intf::observer_cause_OBS_CAUSE_RESUMED => "resumed inside",
+        intf::observer_cause_OBS_CAUSE_RESUMED_BOOSTED => "resumed after a PI boost inside",
+        intf::observer_cause_OBS_CAUSE_SECTION => "preempt off in",
+        intf::observer_cause_OBS_CAUSE_FAULT_AGAIN => "second handling of",
+        _ => "handling of",
     };
     let comm = key[8..].split(|b| *b == 0).next().unwrap_or_default();
     Ok(Offender {

@@ -182,16 +182,26 @@ fn become_it(spec: &Spec, slot: usize) -> Result<()> {
         cpus.bind(0)?;
     }
     if let Some(priority) = spec.fifo {
-        fifo(0, priority)?;
+        fifo(priority)?;
     }
     Ok(())
 }
 
-/// Puts task `pid` (0: the caller) into SCHED_FIFO.
-pub fn fifo(pid: i32, priority: i32) -> Result<()> {
+/// Puts the caller into SCHED_FIFO.
+fn fifo(priority: i32) -> Result<()> {
+    set_policy(libc::SCHED_FIFO, priority)
+}
+
+/// Puts the caller into SCHED_FIFO, but not its children: who drives a test must
+/// not depend on the scheduler under test.
+pub fn above_all() -> Result<()> {
+    set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 80)
+}
+
+fn set_policy(policy: i32, priority: i32) -> Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: param lives through the call.
-    let r = unsafe { libc::sched_setscheduler(pid, libc::SCHED_FIFO, &param) };
+    let r = unsafe { libc::sched_setscheduler(0, policy, &param) };
     ensure!(r == 0, "SCHED_FIFO {priority}: {}", std::io::Error::last_os_error());
     Ok(())
 }

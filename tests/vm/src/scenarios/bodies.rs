@@ -65,7 +65,7 @@ fn zero_bodies(ctx: &Ctx, strict: bool) -> Result<Outcome> {
     for l in &mut loads {
         l.ensure_runs()?;
     }
-    workers.ensure_progress(3.0, "under artis")?;
+    workers.ensure_progress(2.0, "under artis")?;
     drop((workers, loads));
     daemon.finish().context("after the window")?;
     Ok(Outcome::Passed)
@@ -90,6 +90,9 @@ fn window(ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Result<()> {
     let (user, total) = (after.0 - before.0, after.1 - before.1);
     tell("artis", &seen);
     say(&format!("RT CPUs in user mode: {} %", user * 100 / total.max(1)));
+    if seen.offences() > 0 || own > 0 {
+        say(&format!("the scheduler's own view: {}", daemon.stats()?.read()?));
+    }
     ensure!(
         seen.offences() == 0,
         "on RT CPUs: {} bodies, {} faults, {} resumed\n{}",

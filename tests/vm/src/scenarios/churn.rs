@@ -93,7 +93,7 @@ fn storms(ctx: &Ctx) -> Result<Outcome> {
         Workers::start("storm", specs.into_iter().chain(on(ctx.rt)).chain(on(ctx.nrt)))?;
     workers.wait_begun()?;
     for part in 1..=3 {
-        workers.ensure_progress(3.0, &format!("in part {part} of the storm"))?;
+        workers.ensure_progress(2.5, &format!("in part {part} of the storm"))?;
         daemon.ensure_loaded(&format!("in part {part} of the storm"))?;
     }
     for l in &mut loads {

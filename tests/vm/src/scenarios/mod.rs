@@ -115,6 +115,7 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
 /// Runs one, and fails as well if the kernel complained meanwhile.
 pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     guest::ensure_virtual()?;
+    crate::worker::above_all()?;
     ensure!(guest::scx_state()? == "disabled", "a scheduler is loaded already");
     let mut log = KernelLog::from_now()?;
     say("begins");

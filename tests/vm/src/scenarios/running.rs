@@ -41,16 +41,34 @@ fn everyone(ctx: &Ctx) -> Result<Vec<Spec>> {
 }
 
 fn everyone_runs(ctx: &Ctx) -> Result<Outcome> {
-    let mut daemon = ctx.load(&[])?;
     let mut workers = Workers::start("everyone", everyone(ctx)?)?;
     workers.wait_begun()?;
+    least("the kernel's default", &workers, 2.0);
+    workers.freeze(true)?;
+    let mut daemon = ctx.load(&[])?;
+    workers.freeze(false)?;
+    say("artis is loaded, all go on");
     for window in 1..=2 {
         workers.ensure_progress(5.0, &format!("in window {window}"))?;
+        say(&format!("window {window} is over"));
         daemon.ensure_loaded(&format!("after window {window}"))?;
     }
     drop(workers);
     daemon.finish()?;
     Ok(Outcome::Passed)
+}
+
+/// Who gets least.
+fn least(who: &str, workers: &Workers, secs: f64) {
+    let rates = workers.rates(secs);
+    let mut order: Vec<usize> = (0..rates.len()).collect();
+    order.sort_by_key(|i| rates[*i]);
+    let worst: Vec<String> = order
+        .iter()
+        .take(5)
+        .map(|i| format!("{} {}", workers.spec(*i).name(), rates[*i]))
+        .collect();
+    say(&format!("{who}, least work in {secs} s: {}", worst.join(", ")));
 }
 
 /// Catches: weights that are read once, not at all, or the wrong way round;

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
-use crate::guest::{cpu_ticks, pause, run_time_ns};
+use crate::guest::{cpu_ticks, pause, preempt_rt, run_time_ns};
 use crate::load::Workers;
 use crate::worker::{Kind, Spec, monotonic_ns};
 
@@ -32,7 +32,8 @@ fn rt_share(ctx: &Ctx) -> Result<Outcome> {
         pause(0.5);
         let (used, shown) = measure(&mut stats, cpu, workers.pid(0))?;
         say(&format!("duty {duty} %: the task used {used:.1} %, shown {shown:.1} %"));
-        ensure!((used - shown).abs() <= 3.0, "used {used:.1} %, shown {shown:.1} %");
+        let excess = 3.0 + if preempt_rt() { KERNELS_OWN_PCT } else { 0.0 };
+        ensure!((-3.0..=excess).contains(&(shown - used)), "used {used:.1} %, shown {shown:.1} %");
         ensure!((min..=max).contains(&shown), "a duty of {duty} % is shown as {shown:.1} %");
         daemon.ensure_loaded("under a FIFO task")?;
     }
@@ -47,6 +48,11 @@ fn rt_share(ctx: &Ctx) -> Result<Outcome> {
 }
 
 /// The daemon's figure: share of the interval in rt and dl tasks.
+/// On PREEMPT_RT the kernel's own FIFO threads (ktimers, rcuc, irq threads) run
+/// on that CPU beside the task and are real-time tasks like it; emulated, they
+/// take some percent.
+const KERNELS_OWN_PCT: f64 = 6.0;
+
 const RT_PCT: &str = "rt_pct";
 
 /// What the task really used, and what the daemon shows for the same time.
@@ -76,7 +82,7 @@ const TOLERATED: f64 = 1.25;
 const RT_PART_PERCENT: u64 = 80;
 
 fn idle_rt_used(ctx: &Ctx) -> Result<Outcome> {
-    let work = calibrate(0.8)?;
+    let work = calibrate(0.5)?;
     let (mut default, mut artis) = (Vec::new(), Vec::new());
     let mut part = (0, 0);
     for _ in 0..3 {

@@ -1,0 +1,72 @@
+# Reads the files cyclictest.NAME.ROUND (a histogram with leading zeros), stress.NAME.ROUND
+# (stress-ng's metrics) and hackbench.NAME.ROUND (a line for each run of it).
+function quantile(q,    i, sum) { # of the histogram of this file
+    for (i = 0; i < bins; i++) { sum += count[i]; if (sum >= q * total) return value[i] }
+    return max
+}
+function end_of_file() {
+    if (kind == "cyclictest" && !total) print "  (" tag ": no histogram)"
+    if (kind == "cyclictest" && total) {
+        for (i = 1; i <= columns; i++)
+            lat[who, column[i]] = lat[who, column[i]] " " (column[i] == "max" ? max : quantile(share[i]))
+    }
+    if (kind == "hackbench") done[who, kind] = done[who, kind] " " lines
+    total = bins = max = lines = 0
+}
+function cell(who, what) { return sprintf("%d (%d to %d)", median(lat[who, what]), lowest(lat[who, what]), highest(lat[who, what])) }
+# -1: nothing to compare with
+function share_of_shared(who, what,    s) { s = median(done["shared", what]); return s ? median(done[who, what]) / s : -1 }
+function bar(text, r, limit, above) {
+    printf "bar: %-28s %s, to be at %s %.2f: %s\n", text, r < 0 ? "-" : sprintf("%.2f", r), above ? "least" : "most", limit,
+        r < 0 ? "not measured" : verdict(above ? r >= limit : r <= limit)
+}
+BEGIN {
+    columns = split("p50 p99 p99.9 max", column, " ")
+    split("0.5 0.99 0.999 1", share, " ")
+    stressors = split("cpu udp sock fork vm sysinfo hackbench", stressor, " ")
+    for (i = 1; i < stressors; i++) known[stressor[i]] = 1
+}
+FNR == 1 {
+    end_of_file()
+    tag = FILENAME
+    sub(/.*\//, "", tag)
+    split(tag, part, ".")
+    kind = part[1]
+    who = part[2]
+}
+kind == "cyclictest" && /^[0-9]+[ \t]+[0-9]+[ \t\r]*$/ { if ($2 + 0) { value[bins] = $1 + 0; count[bins++] = $2 + 0; total += $2 } }
+kind == "cyclictest" && /^# Max Latencies:/ { max = $4 + 0 }
+# beyond the histogram: they count as the maximum
+kind == "cyclictest" && /^# Histogram Overflows:/ { total += $4 }
+# name, operations, real seconds; before them "stress-ng: info: [PID]", in some versions "metrc:"
+kind == "stress" { for (i = 2; i < NF - 1; i++) if ($i in known && $(i - 1) ~ /\]$/ && $(i + 2) > 0) done[who, $i] = done[who, $i] " " $(i + 1) / $(i + 2) }
+kind == "hackbench" { lines++ }
+END {
+    end_of_file()
+    n = split(turn, name, " ")
+    printf "  %-10s", ""
+    for (j = 1; j <= columns; j++) printf "  %-24s", column[j]
+    print ""
+    for (i = 1; i <= n; i++) {
+        printf "  %-10s", name[i]
+        for (j = 1; j <= columns; j++) printf "  %-24s", cell(name[i], column[j])
+        print ""
+    }
+    print "\nwork done, share of shared (bogo operations per second, runs of hackbench)"
+    printf "  %-10s", ""
+    for (j = 1; j <= stressors; j++) printf " %9s", stressor[j]
+    print ""
+    for (i = 1; i <= n; i++) {
+        printf "  %-10s", name[i]
+        for (j = 1; j <= stressors; j++) { r = share_of_shared(name[i], stressor[j]); printf " %9s", r < 0 ? "-" : sprintf("%.2f", r) }
+        print ""
+    }
+    print ""
+    if (!lat["artis", "p50"]) exit
+    for (j = 1; j <= 2; j++)
+        if (lat["shield", column[j]])
+            bar(column[j] " artis / shield", ratio(median(lat["artis", column[j]]), median(lat["shield", column[j]])), 1.1, 0)
+    if (!done["shared", "cpu"]) exit
+    bar("computing artis / shared", share_of_shared("artis", "cpu"), 1, 1)
+    for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shared", share_of_shared("artis", stressor[j]), 0.4, 1)
+}

@@ -1,0 +1,81 @@
+# shellcheck shell=bash disable=SC2154 # the variables are those of scripts/bench
+# Purpose: what the parts of scripts/bench share: who takes turns, running the guest's
+#          part, and the report. Use: sourced by scripts/bench; each part defines
+#          prepare (kernel, turn, what is to be built) and measure (prints its figures).
+turn=() vm_bins=()
+
+# schedulers RT_CPUS: fills `turn` with the names, artis first, tells the guest their
+# commands, and puts their programs into `vm_bins`.
+schedulers() {
+    local p line path
+    turn=(artis) vm_bins=()
+    echo "artis=scx_artis --rt-cpus $1" >"$tmp/guest/scheds"
+    for p in "${peers[@]}"; do
+        path=$(peer "$p") || exit
+        turn+=("${p#scx_}") vm_bins+=(--bin "$path")
+        echo "${p#scx_}=$p" >>"$tmp/guest/scheds"
+    done
+    for line in ${extra[@]+"${extra[@]}"}; do
+        [[ $line =~ ^([a-z0-9_]+)=([^ ]+)(.*)$ ]] || die 2 "--sched '$line': what is that?" "it wants 'NAME=PROGRAM ARG...'"
+        path=${BASH_REMATCH[2]}
+        [[ $path == scx_artis ]] || vm_bins+=(--bin "$path")
+        turn+=("${BASH_REMATCH[1]}")
+        echo "${BASH_REMATCH[1]}=${path##*/}${BASH_REMATCH[3]}" >>"$tmp/guest/scheds"
+    done
+}
+
+# leave_only NAME...: sets `turn` to those that --only leaves
+leave_only() {
+    local n
+    turn=()
+    for n; do [[ $only && " $only " != *" $n "* ]] || turn+=("$n"); done
+    [[ ${#turn[@]} != 0 ]] || die 2 "--only '$only' leaves none" "there are: $*"
+}
+
+# guest PART [VM_OPTION]... -- ARG...: runs scripts/guest/PART; what it leaves comes to $raw
+guest() {
+    local part=$1 options=()
+    shift
+    while [[ $1 != -- ]]; do options+=("$1") && shift; done
+    shift
+    scripts/vm --kernel "$kernel" --out "$raw" --file "$tmp/guest:/root/guest" ${vm_bins[@]+"${vm_bins[@]}"} \
+        "${options[@]}" -- sh "guest/$part" "$@" >&2 ||
+        die 1 "the measurement in the guest ended with $?" "see above" "what it left is in ${raw/#"$tmp"*/(nowhere: use --out)}"
+}
+
+report() { printf '%s\n' "$@"; }
+# evaluate ARG...: awk with the part's own program and the functions of stats.awk
+evaluate() { awk -f scripts/bench.d/stats.awk -f "scripts/bench.d/$name.awk" "$@"; }
+
+head_of_report() {
+    local image p code versions
+    echo "# bench $name, $(date '+%F %R')"
+    echo
+    echo "command    $command"
+    for p in $kernel; do
+        code=0
+        image=$(scripts/kernels path "$p") || code=$?
+        ((code == 0)) || { ((code == 3)) && continue || exit 1; }
+        echo "kernel     ${image##*/vmlinuz-} ($p)"
+    done
+    versions=$(target/release/scx_artis --version)
+    for p in "${turn[@]}"; do
+        p=$(artis_cache)/peers/bin/scx_$p
+        [[ ! -x $p ]] || versions+=", $("$p" --version | head -n 1)"
+    done
+    echo "programs   $versions"
+    echo "sources    $(git describe --always --dirty 2>/dev/null || echo 'no commit')"
+    echo "machine    $(qemu-system-x86_64 --version | sed -n '1s/ (.*//p') without KVM on $(nproc) x $(sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo), load $load before"
+    echo
+}
+
+save_report() {
+    local file=docs/measurements/$name.md n=1
+    if [[ $name != verifier ]]; then
+        file=docs/measurements/$name-$(date +%F).md
+        while [[ -e $file ]]; do n=$((n + 1)) && file=docs/measurements/$name-$(date +%F)-$n.md; done
+    fi
+    mkdir -p docs/measurements
+    { head -n 2 "$tmp/report" && echo '```' && tail -n +3 "$tmp/report" && echo '```'; } >"$file"
+    note "saved: $file"
+}

@@ -1,0 +1,22 @@
+# Purpose: statistics for the parts of scripts/bench. Use: awk -f stats.awk -f PART or 'PROGRAM'.
+# Plain awk (mawk, busybox): no sorting function there.
+
+# sorted(list, into): a list of numbers, separated by blanks, ascending in into[1..n]; n
+function sorted(list, into,    n, i, j, x) {
+    n = split(list, into, " ")
+    for (i = 2; i <= n; i++) {
+        x = into[i] + 0
+        for (j = i - 1; j > 0 && into[j] + 0 > x; j--) into[j + 1] = into[j]
+        into[j + 1] = x
+    }
+    return n
+}
+function median(list,    a, n) {
+    n = sorted(list, a)
+    if (!n) return 0
+    return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
+}
+function lowest(list,    a) { return sorted(list, a) ? a[1] : 0 }
+function highest(list,    a, n) { n = sorted(list, a); return n ? a[n] : 0 }
+function ratio(a, b) { return b ? a / b : 0 }
+function verdict(met) { return met ? "met" : "MISSED" }
