@@ -32,16 +32,22 @@ leave_only() {
     [[ ${#turn[@]} != 0 ]] || die 2 "--only '$only' leaves none" "there are: $*"
 }
 
-# guest PART [VM_OPTION]... -- ARG...: runs scripts/guest/PART; what it leaves comes to $raw
+# guest PART [VM_OPTION]... -- ARG...: runs scripts/guest/PART; what it leaves comes to
+# $raw, and what else this machine did meanwhile into the report.
 guest() {
-    local part=$1 options=()
+    local part=$1 options=() me=$BASHPID busy own
     shift
     while [[ $1 != -- ]]; do options+=("$1") && shift; done
     shift
+    busy=$(busy_ticks) own=$(child_ticks "$me")
     scripts/vm --kernel "$kernel" --out "$raw" --file "$tmp/guest:/root/guest" ${vm_bins[@]+"${vm_bins[@]}"} \
         "${options[@]}" -- sh "guest/$part" "$@" >&2 ||
         die 1 "the measurement in the guest ended with $?" "see above" "what it left is in ${raw/#"$tmp"*/(nowhere: use --out)}"
+    busy=$(($(busy_ticks) - busy)) own=$(($(child_ticks "$me") - own))
+    report "of the CPU time used meanwhile, $((busy > own ? (busy - own) * 100 / busy : 0)) % was not this guest's"
 }
+busy_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat; } # with what a hypervisor stole
+child_ticks() { awk '{ print $16 + $17 }' "/proc/$1/stat"; }
 
 report() { printf '%s\n' "$@"; }
 # evaluate ARG...: awk with the part's own program and the functions of stats.awk

@@ -171,7 +171,11 @@ impl Stats {
 
     /// A counter of the whole machine.
     pub fn counter(&mut self, name: &str) -> Result<u64> {
-        let stats = self.read()?;
+        Self::counter_in(&self.read()?, name)
+    }
+
+    /// A counter of the whole machine, of a reading.
+    pub fn counter_in(stats: &Value, name: &str) -> Result<u64> {
         let found = stats.get(name).and_then(Value::as_u64);
         found.with_context(|| format!("no counter '{name}' in {stats}"))
     }

@@ -80,10 +80,11 @@ impl Drop for Load {
 }
 
 /// stress-ng (computing, page faults, system calls, forks) and hackbench: what
-/// most scenarios have in the background.
+/// most scenarios have in the background. The first one only computes.
 pub fn mix() -> Result<Vec<Load>> {
     Ok(vec![
-        Load::stress("--cpu 2 --vm 1 --vm-bytes 16M --sysinfo 1 --fork 1")?,
+        Load::stress("--cpu 2")?,
+        Load::stress("--vm 1 --vm-bytes 16M --sysinfo 1 --fork 1")?,
         Load::hackbench()?,
     ])
 }

@@ -32,6 +32,8 @@ pub enum Kind {
     Sleep,
     /// enters the kernel all the time
     Call,
+    /// computes for 6 ms, then enters the kernel and faults a few times
+    Mixed,
     /// forks, the child exits, waits for it
     Fork,
     /// forks and executes a program
@@ -146,11 +148,13 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         return Ok(());
     }
     let mut duty = Duty::new(spec.duty)?;
+    let units = if spec.kind == Kind::Mixed { units_in(6_000_000)? } else { 0 };
     loop {
         match spec.kind {
             Kind::Spin | Kind::Fixed => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
+            Kind::Mixed => mixed(units)?,
             Kind::Fork => fork_once()?,
             Kind::Exec => exec_once()?,
             Kind::Thread => thread_once()?,
@@ -226,6 +230,25 @@ fn call() -> Result<()> {
     fs::metadata("/proc/self/stat").context("stat")?;
     fs::write("/dev/null", b"x").context("write to /dev/null")?;
     Ok(())
+}
+
+fn mixed(units: u64) -> Result<()> {
+    for _ in 0..units {
+        compute();
+    }
+    call()?;
+    touch()
+}
+
+/// Units of computing in so many nanoseconds of an undisturbed CPU.
+fn units_in(ns: u64) -> Result<u64> {
+    let mut best = u64::MAX;
+    for _ in 0..20 {
+        let start = monotonic_ns()?;
+        compute();
+        best = best.min(monotonic_ns()? - start);
+    }
+    Ok(ns / best.max(1))
 }
 
 fn fork_once() -> Result<()> {
