@@ -75,10 +75,12 @@ pub fn ensure_enabled(when: &str) -> Result<()> {
     Ok(())
 }
 
-/// Is the kernel a PREEMPT_RT one?
+/// Is the kernel a PREEMPT_RT one? By its version text: /sys/kernel/realtime is
+/// not in mainline's kernels.
 #[must_use]
 pub fn preempt_rt() -> bool {
-    line("/sys/kernel/realtime").is_ok_and(|v| v == "1")
+    nix::sys::utsname::uname()
+        .is_ok_and(|u| u.version().to_string_lossy().contains("PREEMPT_RT"))
 }
 
 /// Polls until `done` says so; fails with `what` after `patience`.
@@ -128,6 +130,23 @@ pub fn describe(pid: u32) -> String {
     let ms = |i: usize| ms.get(i).map_or(0, |ns| ns / 1_000_000);
     // fields 3 and 39 of proc(5), counted from the third
     format!("{} CPU {} ran {} ms waited {} ms", field(0), field(36), ms(0), ms(1))
+}
+
+/// sched_ext's own account of every CPU's runnable tasks (SysRq-D, kernel >= 6.12:
+/// the tracepoint sched_ext_dump), for messages: it tells a lost task from one that
+/// the kernel pins (`no_mig`).
+#[must_use]
+pub fn scx_dump() -> String {
+    const TRACING: &str = "/sys/kernel/tracing";
+    let dump = || -> Result<String> {
+        write(&format!("{TRACING}/events/sched_ext/sched_ext_dump/enable"), "1")?;
+        write("/proc/sysrq-trigger", "D")?;
+        pause(0.2);
+        let trace = fs::read_to_string(format!("{TRACING}/trace"))?;
+        let lines = trace.lines().filter_map(|l| Some(l.split_once("sched_ext_dump: ")?.1));
+        Ok(lines.fold(String::new(), |all, l| all + l + "\n"))
+    };
+    dump().unwrap_or_else(|e| format!("no dump of sched_ext: {e:#}"))
 }
 
 /// Is a thread or process of this id still there (and no zombie)?

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use crate::guest::{PATIENCE, describe, pause, until};
+use crate::guest::{PATIENCE, describe, pause, until, scx_dump};
 use crate::progress::Board;
 use crate::worker::Spec;
 
@@ -211,6 +211,9 @@ impl Workers {
             .filter(|i| rates[*i] == 0)
             .map(|i| format!("{i} ({}: {})", self.spec(i).name(), describe(self.pid(i))))
             .collect();
+        if !stuck.is_empty() {
+            eprintln!("{}", scx_dump());
+        }
         ensure!(stuck.is_empty(), "no progress in {secs} s {when}: workers {}", stuck.join(", "));
         Ok(())
     }
