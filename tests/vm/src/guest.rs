@@ -79,8 +79,7 @@ pub fn ensure_enabled(when: &str) -> Result<()> {
 /// not in mainline's kernels.
 #[must_use]
 pub fn preempt_rt() -> bool {
-    nix::sys::utsname::uname()
-        .is_ok_and(|u| u.version().to_string_lossy().contains("PREEMPT_RT"))
+    nix::sys::utsname::uname().is_ok_and(|u| u.version().to_string_lossy().contains("PREEMPT_RT"))
 }
 
 /// Polls until `done` says so; fails with `what` after `patience`.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use crate::guest::{PATIENCE, describe, pause, until, scx_dump};
+use crate::guest::{PATIENCE, describe, pause, scx_dump, until};
 use crate::progress::Board;
 use crate::worker::Spec;
 
