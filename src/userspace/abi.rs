@@ -17,6 +17,7 @@ pub mod skel {
     include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
 }
 
+pub use bindings::artis_task;
 pub use skel::types::{artis_cpu, artis_policy, artis_sample};
 
 /// Highest CPU id that the scheduler handles, plus one.

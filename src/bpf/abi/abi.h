@@ -5,5 +5,6 @@
 
 #include "consts.h"
 #include "stat.h"
+#include "task.h"
 
 #endif /* ARTIS_ABI_H */

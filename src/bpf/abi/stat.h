@@ -95,7 +95,8 @@ struct artis_cpu {
 	u64 curr_vtime;
 	/* thread id of the ext task running here, 0: none */
 	u32 curr_pid;
-	u32 pad0;
+	/* why that task has to leave this RT CPU: see enum artis_causes; 0: it need not */
+	u32 evict_cause;
 	/* clock of virtual time among the tasks that may run on RT CPUs only */
 	u64 own_clock;
 	u64 pad2;

@@ -34,12 +34,18 @@ static __always_inline bool is_compat_call(void)
 #endif
 }
 
+/* Cause of an eviction from an endangering section. */
+static __always_inline u32 artis_cause(u32 section, u64 nr)
+{
+	return section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT : (u32)nr + 1;
+}
+
 /*
  * An attempt by the task on this RT CPU: ask for a reschedule of the CPU. The
  * interrupt comes at once; ops.enqueue then finds the section and sends the
  * task to an NRT CPU.
  */
-static __always_inline void evict(struct artis_cpu *c)
+static __always_inline void evict(struct artis_cpu *c, u32 cause)
 {
 	if (likely(in_charge))
 		c->section_since_ns = scx_bpf_now();
@@ -48,6 +54,7 @@ static __always_inline void evict(struct artis_cpu *c)
 		return;
 	}
 	c->stat[ARTIS_STAT_EVICTION]++;
+	c->evict_cause = cause;
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 }
 
@@ -75,7 +82,7 @@ int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 	c->attempted = 1;
 	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
 	if (c->kind == ARTIS_CPU_RT)
-		evict(c);
+		evict(c, artis_cause(section, nr));
 	return 0;
 }
 
@@ -91,7 +98,7 @@ int artis_page_fault(void *ctx)
 	c->attempted = 1;
 	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
 	if (c->kind == ARTIS_CPU_RT)
-		evict(c);
+		evict(c, ARTIS_CAUSE_FAULT);
 	return 0;
 }
 

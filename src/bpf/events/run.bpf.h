@@ -20,6 +20,7 @@ static __always_inline void resumes_in_section(struct artis_cpu *c, struct artis
 	if (!t->movable || is_migration_disabled(p))
 		return;
 	count(ARTIS_STAT_EVICTION);
+	c->evict_cause = artis_cause(t->section, t->section_nr);
 	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
@@ -64,6 +65,10 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	task_charge(c, t, p);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
+	if (unlikely(c->evict_cause)) {
+		task_note_eviction(t, c->evict_cause);
+		c->evict_cause = 0;
+	}
 	if (unlikely(c->section_since_ns))
 		residence_ends(c);
 }

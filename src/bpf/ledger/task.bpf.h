@@ -1,40 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is remembered of each task of the ext class, in task storage: created in
- * ops.init_task, gone with the task.
+ * Task storage: created in ops.init_task, gone with the task. The daemon finds
+ * it by name, as "task_stor".
  */
 #ifndef ARTIS_LEDGER_TASK_BPF_H
 #define ARTIS_LEDGER_TASK_BPF_H
 
 #include "../policy/fair.h"
 #include "../policy/predict.h"
-
-struct artis_task {
-	/* weighted virtual time, ns at weight 100 */
-	u64 vtime;
-	/* p->se.sum_exec_runtime when the present run began, ns */
-	u64 exec_start_ns;
-	/* own run time since the last attempt, ns */
-	u64 quiet_run_ns;
-	/* artis_inv_weight() of the task in its cgroup */
-	u32 inv_weight;
-	/* product of the weights of its cgroups, 100 is the default; valid for cgroup_gen */
-	u32 cgroup_weight;
-	u32 cgroup_gen;
-	/* enum artis_section while it does not run, and the call's number */
-	u32 section;
-	u32 section_nr;
-	/* the NRT CPU where it ran last */
-	s32 nrt_cpu;
-	/* its affinity holds an NRT CPU */
-	bool movable;
-	/* its affinity holds an RT CPU */
-	bool rt_allowed;
-	/* its affinity holds every NRT CPU */
-	bool nrt_all;
-	/* forked and never run */
-	bool fresh;
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -87,6 +60,23 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 	t->quiet_run_ns = artis_quiet_after(t->quiet_run_ns, run_ns, c->attempted);
 	c->ext_ns += run_ns;
 	c->attempted = 0;
+}
+
+/* Remembers that the task had to leave an RT CPU, and why. */
+static __always_inline void task_note_eviction(struct artis_task *t, u32 cause)
+{
+	u32 i;
+
+	for (i = 0; i < ARTIS_NR_CAUSES; i++) {
+		struct artis_evicted *e = &t->evicted[i];
+
+		if (e->cause && e->cause != cause)
+			continue;
+		e->cause = cause;
+		e->times++;
+		return;
+	}
+	t->evicted_other++;
 }
 
 #endif /* ARTIS_LEDGER_TASK_BPF_H */

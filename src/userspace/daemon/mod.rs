@@ -9,6 +9,7 @@ pub mod preflight;
 mod run;
 mod run_dir;
 mod scheduler;
+mod task;
 
 use std::io::Write;
 use std::mem::MaybeUninit;

@@ -23,7 +23,7 @@ use crate::config::CpuSet;
 use crate::exit::Failure;
 use crate::model::{Metrics, Reading};
 use crate::outlets::line;
-use crate::outlets::server::{self, Server};
+use crate::outlets::server::{self, Answer, Ask, Server};
 use crate::outlets::table::{self, Head, Screen};
 
 /// How long the kernel's ejection may go unnoticed.
@@ -95,7 +95,7 @@ fn restart(opts: &Opts, rt: &CpuSet) -> Result<Setup, Failure> {
 /// What outlives a restart of the scheduler.
 struct Session {
     stop: Receiver<()>,
-    requests: (Sender<Reading>, Receiver<()>),
+    requests: (Sender<Answer>, Receiver<Ask>),
     output: Output,
     kernel: String,
     put_back: PutBack,
@@ -143,8 +143,11 @@ impl Session {
             select! {
                 recv(self.stop) -> _ => return Ok(true),
                 recv(ask) -> asked => {
-                    asked.context("the statistics server is gone")?;
-                    answer.send(scheduler.read()?)?;
+                    let asked = asked.context("the statistics server is gone")?;
+                    answer.send(match asked {
+                        Ask::Top => Answer::Top(scheduler.read()?),
+                        Ask::Task(tid) => Answer::Task(scheduler.read_task(tid)?),
+                    })?;
                 }
                 recv(tick) -> _ => {
                     let now = scheduler.read()?;

@@ -4,21 +4,23 @@
 use std::ffi::CStr;
 use std::fs;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
 use anyhow::{Context, Result, bail};
-use libbpf_rs::{Link, OpenObject, ProgramInput};
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput};
 use nix::errno::Errno;
 use scx_utils::{UEI_DUMP_PTR_MUTEX, scx_ops_attach, scx_ops_load, scx_ops_open};
 
 use super::exit_report::{ExitReport, Holder, c_text};
 use super::kernel;
+use super::task;
 use crate::abi::bindings::ARTIS_SHARE_SHIFT;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 use crate::abi::{CpuKind, PutBack, artis_cpu, artis_policy, artis_sample};
 use crate::config::Partition;
-use crate::model::{CpuReading, Reading, RtShare, Task, printable};
+use crate::model::{CpuReading, Reading, RtShare, Task, TaskReading, printable};
 
 /// What a scheduler is started with.
 #[derive(Clone, Debug)]
@@ -173,6 +175,19 @@ impl Scheduler<'_> {
         let now_ns = sample(&self.skel)?;
         let cpus = self.cpu_ids().map(|id| self.read_cpu(id, now_ns)).collect();
         Ok(Reading { now_ns, started_ns: self.started_ns, cpus })
+    }
+
+    /// What is remembered of the task with this thread id; `None`: there is no such task,
+    /// or it never was one of the ext class.
+    ///
+    /// # Errors
+    /// When the kernel refuses the look-up.
+    pub fn read_task(&self, tid: u32) -> Result<Option<TaskReading>> {
+        let Some(pidfd) = task::pidfd(tid) else { return Ok(None) };
+        let key = pidfd.as_raw_fd().to_ne_bytes();
+        let value = self.skel.maps.task_stor.lookup(&key, MapFlags::ANY);
+        let value = value.with_context(|| format!("looking up task {tid}"))?;
+        Ok(value.as_deref().and_then(task::reading))
     }
 
     /// Gives the machine back and says how it ended, with a last reading from

@@ -8,6 +8,10 @@ mod rates;
 pub use describe::{COUNTERS, Counter, CpuMetrics, Group, Metrics};
 pub use rates::{MULTIPLIER_MAX, load};
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
 use crate::abi::{CpuKind, NR_STATS};
 
 /// One look at the scheduler. All `*_ns` of a reading are of one clock.
@@ -70,6 +74,14 @@ pub struct Task {
     pub comm: String,
     /// Is it of a real-time class?
     pub realtime: bool,
+}
+
+/// What the scheduler remembers of one task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskReading {
+    /// Times that it had to leave an RT CPU since the scheduler began, by what it was about
+    /// to do: `call openat`, `fault`; `other` for causes beyond the first few.
+    pub evictions: BTreeMap<String, u64>,
 }
 
 /// A task's name made fit for a terminal: whatever is not printable ASCII,

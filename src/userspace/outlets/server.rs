@@ -6,21 +6,39 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use scx_stats::prelude::*;
 
 use super::line;
-use crate::model::{CpuMetrics, Metrics, Reading};
+use crate::model::{CpuMetrics, Metrics, Reading, TaskReading};
 
 /// Where scx's tools look for the statistics of the scheduler in charge.
 pub const SOCKET: &str = "/var/run/scx/root/stats";
 
-/// A server that asks with `()` and is answered with a [`Reading`]. Dropping it
+/// What a client wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// All counters.
+    Top,
+    /// One task, by thread id.
+    Task(u32),
+}
+
+/// What the daemon says to an [`Ask`].
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Ask::Top`].
+    Top(Reading),
+    /// To [`Ask::Task`]; `None`: no such task.
+    Task(Option<TaskReading>),
+}
+
+/// A server that asks with an [`Ask`] and is given an [`Answer`]. Dropping it
 /// removes the socket, too.
 pub struct Server {
     /// Gone only while this is being dropped.
-    server: Option<StatsServer<(), Reading>>,
+    server: Option<StatsServer<Ask, Answer>>,
     path: PathBuf,
     /// Directories on the way that were not there before, deepest first.
     made: Vec<PathBuf>,
@@ -40,7 +58,7 @@ impl Server {
     }
 
     /// Where to answer, and where requests come from.
-    pub fn channels(&self) -> (Sender<Reading>, Receiver<()>) {
+    pub fn channels(&self) -> (Sender<Answer>, Receiver<Ask>) {
         match &self.server {
             Some(server) => server.channels(),
             None => (unbounded().0, never()),
@@ -59,24 +77,44 @@ impl Drop for Server {
     }
 }
 
-/// What the server serves. Each client has its own previous reading: its rates
-/// are about the time since it last asked, the first time since the begin.
-pub fn data() -> StatsServerData<(), Reading> {
-    let open: Box<dyn StatsOpener<(), Reading>> = Box::new(|_| {
+/// What the server serves.
+pub fn data() -> StatsServerData<Ask, Answer> {
+    StatsServerData::new()
+        .add_meta(Metrics::meta())
+        .add_meta(CpuMetrics::meta())
+        .add_ops("top", StatsOps { open: top(), close: None })
+        .add_ops("task", StatsOps { open: task(), close: None })
+}
+
+/// Each client has its own previous reading: its rates are about the time since it last
+/// asked, the first time since the begin.
+fn top() -> Box<dyn StatsOpener<Ask, Answer>> {
+    Box::new(|_| {
         let mut prev: Option<Reading> = None;
-        let read: Box<dyn StatsReader<(), Reading>> = Box::new(move |_args, (ask, answer)| {
-            ask.send(())?;
-            let now = answer.recv()?;
+        let read: Box<dyn StatsReader<Ask, Answer>> = Box::new(move |_args, (ask, answer)| {
+            ask.send(Ask::Top)?;
+            let Answer::Top(now) = answer.recv()? else { bail!("the daemon is confused") };
             let metrics = Metrics::between(prev.as_ref(), &now);
             prev = Some(now);
             metrics.to_json()
         });
         Ok(read)
-    });
-    StatsServerData::new()
-        .add_meta(Metrics::meta())
-        .add_meta(CpuMetrics::meta())
-        .add_ops("top", StatsOps { open, close: None })
+    })
+}
+
+/// One task, whose thread id is in the argument `pid`.
+fn task() -> Box<dyn StatsOpener<Ask, Answer>> {
+    Box::new(|_| {
+        let read: Box<dyn StatsReader<Ask, Answer>> = Box::new(move |args, (ask, answer)| {
+            let pid = args.get("pid").context("which task? say so with the argument pid")?;
+            let pid = pid.parse().with_context(|| format!("pid \"{pid}\" is no thread id"))?;
+            ask.send(Ask::Task(pid))?;
+            let Answer::Task(reading) = answer.recv()? else { bail!("the daemon is confused") };
+            let reading = reading.with_context(|| format!("task {pid}: no such ext task"))?;
+            Ok(serde_json::to_value(reading)?)
+        });
+        Ok(read)
+    })
 }
 
 /// Writes the description of every figure: `--help-stats`.

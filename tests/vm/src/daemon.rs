@@ -169,6 +169,13 @@ impl Stats {
         self.client.request("stats", args).context("ask for statistics")
     }
 
+    /// One task, as JSON; an error if the scheduler does not know it.
+    pub fn task(&mut self, tid: u32) -> Result<Value> {
+        let args =
+            vec![("target".to_string(), "task".to_string()), ("pid".to_string(), tid.to_string())];
+        self.client.request("stats", args).with_context(|| format!("ask about task {tid}"))
+    }
+
     /// A counter of the whole machine.
     pub fn counter(&mut self, name: &str) -> Result<u64> {
         Self::counter_in(&self.read()?, name)

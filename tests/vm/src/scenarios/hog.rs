@@ -7,7 +7,7 @@ use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::guest::{cpu_ticks, pause, preempt_rt};
 use crate::load::{Workers, mix};
-use crate::worker::{Kind, Spec};
+use crate::worker::{Kind, Spec, raise_threads};
 
 /// Catches: a task in the local queue of the hog's CPU (nobody takes it from
 /// there, and the watchdog ejects the scheduler), a queue of an RT CPU that no
@@ -32,14 +32,24 @@ pub const FIFO_HOG_NRT: Scenario = Scenario {
 /// time that the daemon gives the kernel's watchdog.
 const WINDOW: f64 = 3.0;
 
+/// Above every other task, below the kernel's interrupt threads (50 on PREEMPT_RT):
+/// without the console's, what this program prints would wait for the hog to end.
+const HOG_PRIORITY: i32 = 10;
+/// Between both: on PREEMPT_RT a thread of priority 1 runs a CPU's timers. Who sleeps by a
+/// timer of the hog's CPU would not wake, whatever the scheduler, so it is raised as one
+/// does on such machines.
+const TIMERS_PRIORITY: i32 = 20;
+
 fn fifo_hog(ctx: &Ctx, cpu: u32, windows: u32) -> Result<Outcome> {
+    let timers = raise_threads("ktimers/", TIMERS_PRIORITY)?;
+    ensure!(timers > 0 || !preempt_rt(), "a PREEMPT_RT kernel without ktimers threads");
     let mut daemon = ctx.load(&[])?;
     let mut loads = mix()?;
     let mut workers = Workers::start("movable", movable().into_iter().map(Spec::new))?;
     workers.wait_begun()?;
     pause(1.0);
     let mut hog = Workers::new("hog")?;
-    hog.add(Spec::new(Kind::Spin).on(Cpus::one(cpu)).fifo(50))?;
+    hog.add(Spec::new(Kind::Spin).on(Cpus::one(cpu)).fifo(HOG_PRIORITY))?;
     hog.wait_begun()?;
     let ticks = cpu_ticks(cpu)?;
     for w in 1..=windows {
@@ -62,13 +72,7 @@ fn fifo_hog(ctx: &Ctx, cpu: u32, windows: u32) -> Result<Outcome> {
 }
 
 /// Tasks that may run on every CPU.
-fn movable() -> Vec<Kind> {
+fn movable() -> [Kind; 11] {
     use Kind::{Call, Fork, Sleep, Spin, Touch};
-    let mut kinds = vec![Spin, Spin, Spin, Spin, Spin, Spin, Call, Touch, Fork];
-    if !preempt_rt() {
-        // there a thread of low real-time priority runs a CPU's timers: who sleeps
-        // by a timer of the hog's CPU does not wake, whatever the scheduler
-        kinds.extend([Sleep, Sleep]);
-    }
-    kinds
+    [Spin, Spin, Spin, Spin, Spin, Spin, Call, Touch, Fork, Sleep, Sleep]
 }

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod churn;
+mod evictions;
 mod hog;
 mod hotplug;
 mod loading;
@@ -100,6 +101,7 @@ pub const ALL: &[Scenario] = &[
     loading::SIGKILL,
     loading::BAD_ARGS,
     hotplug::HOTPLUG,
+    evictions::TASK_EVICTIONS,
     share::RT_SHARE,
     share::IDLE_RT_USED,
     truth::PREEMPT_GROUND_TRUTH,

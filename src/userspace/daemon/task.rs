@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One task's state as BPF keeps it (src/bpf/abi/task.h), made readable.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use syscalls::Sysno;
+
+use crate::abi::artis_task;
+use crate::abi::bindings::artis_causes_ARTIS_CAUSE_FAULT as FAULT;
+use crate::model::TaskReading;
+
+/// PIDFD_THREAD, which is O_EXCL (include/uapi/linux/pidfd.h, Linux 6.9): any thread, not
+/// only the first of its process.
+const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(nix::libc::O_EXCL.cast_unsigned());
+
+/// A handle of the thread; `None`: there is none.
+pub fn pidfd(tid: u32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(tid).ok()?)?;
+    pidfd_open(pid, PIDFD_THREAD).ok()
+}
+
+/// Makes a reading of the bytes of a `struct artis_task`; `None`: not of its size.
+pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
+    if bytes.len() != size_of::<artis_task>() {
+        return None;
+    }
+    // SAFETY: as many bytes as the struct has, which is plain integers: any are valid.
+    // Unaligned, since a Vec<u8> is.
+    let task: artis_task = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+    let mut evictions: BTreeMap<_, _> = task
+        .evicted
+        .iter()
+        .filter(|evicted| evicted.cause != 0)
+        .map(|evicted| (cause(evicted.cause), u64::from(evicted.times)))
+        .collect();
+    if task.evicted_other > 0 {
+        evictions.insert("other".into(), task.evicted_other.into());
+    }
+    Some(TaskReading { evictions })
+}
+
+/// Name of a cause; see `enum artis_causes`.
+fn cause(cause: u32) -> String {
+    if cause == FAULT {
+        return "fault".into();
+    }
+    let nr = cause as usize - 1;
+    Sysno::new(nr).map_or_else(|| format!("call {nr}"), |call| format!("call {}", call.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::bindings::artis_evicted;
+
+    fn bytes(task: &artis_task) -> Vec<u8> {
+        // SAFETY: the struct is plain integers without padding, and outlives the copy.
+        unsafe {
+            std::slice::from_raw_parts(
+                std::ptr::from_ref(task).cast::<u8>(),
+                size_of::<artis_task>(),
+            )
+        }
+        .to_vec()
+    }
+
+    #[test]
+    fn causes_have_names() {
+        let mut task = artis_task { evicted_other: 3, ..Default::default() };
+        task.evicted[0] = artis_evicted { cause: Sysno::openat as u32 + 1, times: 7 };
+        task.evicted[1] = artis_evicted { cause: FAULT, times: 2 };
+        task.evicted[2] = artis_evicted { cause: 100_000, times: 1 };
+        let expected = [("call openat", 7), ("fault", 2), ("call 99999", 1), ("other", 3)];
+        let reading = reading(&bytes(&task)).expect("of the right size");
+        assert_eq!(reading.evictions, expected.map(|(k, n)| (k.to_owned(), n)).into());
+    }
+
+    #[test]
+    fn what_is_not_a_task_is_refused() {
+        assert_eq!(reading(&[0; 3]), None);
+    }
+
+    #[test]
+    fn a_thread_has_a_handle_and_a_dead_one_has_none() {
+        assert!(pidfd(std::process::id()).is_some());
+        assert!(pidfd(0).is_none());
+        let tid = std::thread::spawn(rustix::thread::gettid).join().expect("a thread");
+        assert!(pidfd(tid.as_raw_nonzero().get().unsigned_abs()).is_none());
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The scheduler remembers of each task why it had to leave RT CPUs.
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::guest::pause;
+use crate::load::Workers;
+use crate::worker::{Kind, Spec};
+
+/// Catches: an eviction that is charged to no task, to the wrong one, or to the wrong
+/// cause; a lost or stale look-up by thread id.
+pub const TASK_EVICTIONS: Scenario = Scenario {
+    name: "task_evictions",
+    what: "evictions are charged to the tasks that caused them, by cause",
+    scope: Scope::Full,
+    run: task_evictions,
+};
+
+/// More tasks than NRT CPUs, so that RT CPUs are used.
+const MIXED: usize = 6;
+/// Mixed workers begin each entry with this call, so it is what they are evicted by.
+const CAUSE: &str = "call statx";
+/// Other programs of the guest are evicted, too: a part of all evictions.
+const OTHERS_PCT: u64 = 20;
+
+fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
+    let daemon = ctx.load(&[])?;
+    let mut stats = daemon.stats()?;
+    let kinds = [Kind::Mixed; MIXED].into_iter().chain([Kind::Spin]);
+    let mut workers = Workers::start("evicted", kinds.map(Spec::new))?;
+    workers.wait_begun()?;
+    pause(5.0);
+    workers.freeze(true)?;
+    let all = stats.counter("evictions")?;
+    let mut charged = 0;
+    for i in 0..workers.len() {
+        let task = stats.task(workers.pid(i))?;
+        let causes = task.get("evictions").and_then(|e| e.as_object()).context("no evictions")?;
+        let times: u64 = causes.values().filter_map(serde_json::Value::as_u64).sum();
+        say(&format!("{} {i}: {task}", workers.spec(i).name()));
+        charged += times;
+        if i < MIXED {
+            let by_call = causes.get(CAUSE).and_then(serde_json::Value::as_u64).unwrap_or(0);
+            ensure!(by_call > 5, "worker {i} was evicted by {CAUSE} only so often: {task}");
+            ensure!(by_call * 2 > times, "worker {i} enters by {CAUSE}, but: {task}");
+        } else {
+            // it enters the kernel while it begins, and when it is stopped
+            ensure!(times <= 20, "worker {i} only computes: {task}");
+        }
+    }
+    say(&format!("{charged} of {all} evictions are charged to the workers"));
+    ensure!(charged <= all, "{charged} evictions are charged to tasks, {all} happened");
+    ensure!(charged * 100 >= all * (100 - OTHERS_PCT), "{} have no task", all - charged);
+    let gone = workers.pid(workers.len() - 1);
+    workers.kill_last()?;
+    ensure!(stats.task(gone).is_err(), "the dead task {gone} is still known");
+    drop(workers);
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
