@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn causes_have_names() {
-        let mut task = artis_task { evicted_other: 3, ..Default::default() };
+        // SAFETY: the struct is plain integers: all zeroes are valid.
+        let mut task: artis_task = unsafe { std::mem::zeroed() };
+        task.evicted_other = 3;
         task.evicted[0] = artis_evicted { cause: Sysno::openat as u32 + 1, times: 7 };
         task.evicted[1] = artis_evicted { cause: FAULT, times: 2 };
         task.evicted[2] = artis_evicted { cause: 100_000, times: 1 };

@@ -180,7 +180,7 @@ mod tests {
             for second in 1..=2 {
                 ask.recv().expect("asked");
                 let reading = Reading { now_ns: second * 1_000_000_000, ..Reading::default() };
-                answer.send(reading).expect("answered");
+                answer.send(Answer::Top(reading)).expect("answered");
             }
         });
         let mut client =
@@ -192,5 +192,35 @@ mod tests {
         daemon.join().expect("no panic");
         drop(server);
         assert!(!dir.path().join("scx").exists(), "something is left behind");
+    }
+
+    #[test]
+    fn a_client_asks_about_a_task() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("stats");
+        let server = Server::launch(&path).expect("launched");
+        let (answer, ask) = server.channels();
+        let daemon = std::thread::spawn(move || {
+            while let Ok(Ask::Task(tid)) = ask.recv() {
+                let evictions = [("fault".to_owned(), u64::from(tid))].into();
+                let reading = (tid == 7).then_some(TaskReading { evictions });
+                let _ = answer.send(Answer::Task(reading));
+            }
+        });
+        let mut client =
+            StatsClient::new().set_path(&path).connect(Some(5_000)).expect("connected");
+        let mut ask = |args: &[(&str, &str)]| {
+            let target = [("target", "task")].into_iter();
+            let args = target.chain(args.iter().copied());
+            let args = args.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+            client.request::<serde_json::Value>("stats", args)
+        };
+        let told = ask(&[("pid", "7")]).expect("told");
+        assert_eq!(told, serde_json::json!({ "evictions": { "fault": 7 } }));
+        for wrong in [&[][..], &[("pid", "x")], &[("pid", "8")]] {
+            assert!(ask(wrong).is_err(), "{wrong:?}");
+        }
+        drop((client, server));
+        daemon.join().expect("no panic");
     }
 }
