@@ -24,6 +24,7 @@ char _license[] SEC("license") = "GPL";
 #include "ledger/cpu.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/cgroup.bpf.h"
+#include "ledger/section.bpf.h"
 #include "queues/take.bpf.h"
 #include "events/entry.bpf.h"
 #include "events/rt.bpf.h"

@@ -15,10 +15,8 @@ enum artis_stat {
 	ARTIS_STAT_ATTEMPT_FAULT,
 	/* migrations asked for because of an attempt on an RT CPU */
 	ARTIS_STAT_EVICTION,
-	/* endangering bodies that returned to user mode on an RT CPU: must be 0 */
+	/* endangering bodies that ran to their end on an RT CPU: must be 0 */
 	ARTIS_STAT_BODY_ON_RT,
-	/* the same by tasks that may run on no NRT CPU */
-	ARTIS_STAT_BODY_PINNED,
 
 	/* exempt from eviction, each apart */
 	ARTIS_STAT_EXEMPT_KTHREAD,
@@ -111,7 +109,7 @@ struct artis_cpu {
 	u64 rt_since_ns;
 	char rt_comm[16];
 
-	/* time of non-RT0 tasks in endangering sections on this CPU, if it is an RT CPU */
+	/* time of tasks that could leave in endangering sections on this CPU, if it is an RT CPU */
 	u64 residence_ns;
 	u64 residence_max_ns;
 	/* time in ext tasks */

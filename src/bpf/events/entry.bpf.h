@@ -47,12 +47,14 @@ static __always_inline u32 artis_cause(u32 section, u64 nr)
  */
 static __always_inline void evict(struct artis_cpu *c, u32 cause)
 {
-	if (likely(in_charge))
-		c->section_since_ns = scx_bpf_now();
 	if (!c->movable) {
 		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
 		return;
 	}
+	if (unlikely(c->section_since_ns))
+		body_ended(c);
+	if (likely(in_charge))
+		c->section_since_ns = scx_bpf_now();
 	c->stat[ARTIS_STAT_EVICTION]++;
 	c->evict_cause = cause;
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
@@ -102,35 +104,12 @@ int artis_page_fault(void *ctx)
 	return 0;
 }
 
-/* Time of the ext task on this CPU in an endangering section ends. */
-static __always_inline void residence_ends(struct artis_cpu *c)
-{
-	u64 ns = scx_bpf_now() - c->section_since_ns;
-
-	c->section_since_ns = 0;
-	if ((s64)ns < 0)
-		return;
-	c->residence_ns += ns;
-	if (ns > c->residence_max_ns)
-		c->residence_max_ns = ns;
-}
-
-/* A body that ends here: if time was taken, on an RT CPU, where it should not have begun. */
-static __always_inline void section_ends(struct artis_cpu *c)
-{
-	if (unlikely(c->section_since_ns)) {
-		c->stat[c->movable ? ARTIS_STAT_BODY_ON_RT : ARTIS_STAT_BODY_PINNED]++;
-		residence_ends(c);
-	}
-	/* time inside does not make a task calm, however long it was */
-	if (c->section >= ARTIS_SECTION_CALL)
-		c->attempted = 1;
-	c->section = ARTIS_SECTION_NONE;
-}
-
 /*
- * The return to user mode. Preemptible on 7.x, which does no harm: the section
- * is handed to the task and back if it is preempted in here.
+ * The return of a call, hooked only where note_return() is not enough: other
+ * architectures, and the preemption models under which a body may run to its
+ * end before the eviction, so that bodies on RT CPUs are counted there, too.
+ * Preemptible on 7.x, which does no harm: the section is handed to the task
+ * and back if it is preempted in here.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(artis_sys_exit, struct pt_regs *regs, long ret)

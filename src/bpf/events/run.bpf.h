@@ -15,9 +15,11 @@
 static __always_inline void resumes_in_section(struct artis_cpu *c, struct artis_task *t,
 					       struct task_struct *p)
 {
+	if (!t->movable)
+		return;
 	if (in_charge)
 		c->section_since_ns = scx_bpf_now();
-	if (!t->movable || is_migration_disabled(p))
+	if (is_migration_disabled(p))
 		return;
 	count(ARTIS_STAT_EVICTION);
 	c->evict_cause = artis_cause(t->section, t->section_nr);
@@ -62,6 +64,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->curr_pid = 0;
 	if (!t)
 		return;
+	note_return(c, p);
 	task_charge(c, t, p);
 	t->section = c->section;
 	t->section_nr = c->section_nr;

@@ -79,6 +79,7 @@ static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct tas
 		t = task_of(prev);
 		if (!t)
 			return;
+		note_return(c, prev);
 		task_charge(c, t, prev);
 		clamp_vtime(t, cpu);
 		if (!t->movable && c->own_hint && comes_first(t, own_dsq(cpu))) {
@@ -246,6 +247,7 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		t = task_of(prev);
 		if (!t)
 			return;
+		note_return(c, prev);
 		task_charge(c, t, prev);
 		clamp_vtime(t, cpu);
 		if (!could_go_to_rt(c, t) && comes_first(t, ARTIS_DSQ_NRT) &&

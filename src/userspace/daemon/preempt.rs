@@ -61,7 +61,8 @@ impl Model {
         }
     }
 
-    /// Do tasks leave an RT CPU before the body of their call?
+    /// Do tasks leave an RT CPU before the body of their call? Else their returns have to
+    /// be hooked, to count those bodies.
     pub fn moves_at_once(self) -> bool {
         matches!(self, Self::Lazy | Self::Full | Self::Realtime)
     }

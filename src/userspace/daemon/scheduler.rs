@@ -15,6 +15,7 @@ use scx_utils::{UEI_DUMP_PTR_MUTEX, scx_ops_attach, scx_ops_load, scx_ops_open};
 
 use super::exit_report::{ExitReport, Holder, c_text};
 use super::kernel;
+use super::preempt::Model;
 use super::task;
 use crate::abi::bindings::ARTIS_SHARE_SHIFT;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
@@ -104,6 +105,11 @@ fn write_constants(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack)
     // older kernels its kfunc may be called from ops.cpu_release only
     skel.progs.artis_rt_tick.set_autoload(put_back != PutBack::Release);
 
+    // elsewhere the registers at a switch tell as much (src/bpf/ledger/section.bpf.h)
+    let registers_tell = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    let hooks_returns = !(registers_tell && Model::now().moves_at_once());
+    skel.progs.artis_sys_exit.set_autoload(hooks_returns);
+
     let ops = skel.struct_ops.artis_ops_mut();
     ops.exit_dump_len = setup.exit_dump_len;
     ops.timeout_ms = setup.watchdog_ms.unwrap_or_else(kernel::default_watchdog_ms);
@@ -112,7 +118,7 @@ fn write_constants(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack)
         ops.cpu_release = ptr::null_mut(); // deprecated there; its work is done another way
     }
     log::info!(
-        "put back: {put_back:?}; scheduler flags {:#x}; watchdog {} ms",
+        "put back: {put_back:?}; returns of calls hooked: {hooks_returns}; scheduler flags {:#x}; watchdog {} ms",
         ops.flags,
         ops.timeout_ms
     );

@@ -101,7 +101,7 @@ metrics! {
         pub rt_pct: f64,
         #[stat(desc = "Share of the RT CPUs' time in ext tasks, percent: what isolation would have wasted")]
         pub ext_pct: f64,
-        #[stat(desc = "Time of other than hard real-time tasks in kernel sections on RT CPUs, us per second")]
+        #[stat(desc = "Time of tasks that could leave in kernel sections on RT CPUs, us per second")]
         pub residence_us_per_s: f64,
         #[stat(desc = "The longest such section since the scheduler began, us")]
         pub residence_max_us: f64,
@@ -119,14 +119,12 @@ metrics! {
             "Migrations asked for because of an attempt on an RT CPU";
         Attempts ARTIS_STAT_BODY_ON_RT bodies_on_rt "bodies on RT":
             "Endangering calls whose body ran to its end on an RT CPU although the task could leave: must be 0";
-        Attempts ARTIS_STAT_BODY_PINNED bodies_pinned "pinned bodies":
-            "Endangering calls run on an RT CPU by tasks that may run on no NRT CPU";
         Exempt ARTIS_STAT_EXEMPT_KTHREAD exempt_kthread "kernel threads":
             "Exempt from eviction: kernel threads";
         Exempt ARTIS_STAT_EXEMPT_MIGRATION_DISABLED exempt_migration_disabled "migration off":
             "Exempt for now: tasks that had migration disabled; they leave as soon as it is enabled";
         Exempt ARTIS_STAT_EXEMPT_PINNED exempt_pinned "pinned":
-            "Exempt: tasks whose affinity holds no NRT CPU";
+            "Exempt: endangering entries on RT CPUs by tasks whose affinity holds no NRT CPU";
         Exempt ARTIS_STAT_EXEMPT_EXITING exempt_exiting "exiting":
             "Exempt: tasks on their way out";
         Exempt ARTIS_STAT_EXEMPT_NEW exempt_new "new":
@@ -182,7 +180,7 @@ pub struct CpuMetrics {
     )]
     pub bodies_on_rt: u64,
     #[stat(
-        desc = "Time of other than hard real-time tasks in kernel sections on this RT CPU, us per second"
+        desc = "Time of tasks that could leave in kernel sections on this RT CPU, us per second"
     )]
     pub residence_us_per_s: f64,
     #[stat(desc = "The longest such section since the begin, us")]

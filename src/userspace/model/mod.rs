@@ -40,7 +40,7 @@ pub struct CpuReading {
     pub ext_running: bool,
     /// The task that runs here, unless the CPU is idle.
     pub running: Option<Task>,
-    /// Time of other than hard real-time tasks in kernel sections here, ns; RT CPUs only.
+    /// Time of tasks that could leave in kernel sections here, ns; RT CPUs only.
     pub residence_ns: u64,
     /// The longest of these sections, ns.
     pub residence_max_ns: u64,

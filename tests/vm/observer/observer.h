@@ -14,6 +14,8 @@ enum observer_limits {
 	OBS_MAX_CPUS = 64,
 	OBS_NR_CALLS = 512,
 	OBS_OFFENDERS = 512,
+	/* (task, CPU) pairs whose time is kept */
+	OBS_PLACES = 16384,
 	/* in the place of a system call's number */
 	OBS_NR_FAULT = 0xffff,
 };
@@ -60,6 +62,12 @@ struct obs_offence {
 	/* where and who, the last time */
 	u32 cpu;
 	u32 pid;
+};
+
+/* Key of the map of run times. */
+struct obs_place {
+	u32 tid;
+	u32 cpu;
 };
 
 #endif /* ARTIS_OBSERVER_H */

@@ -12,6 +12,7 @@ pub mod daemon;
 pub mod guest;
 pub mod load;
 pub mod observe;
+pub mod places;
 pub mod progress;
 pub mod residue;
 pub mod scenarios;

@@ -3,6 +3,7 @@
 //! the bodies of system calls and user page faults of movable, non-real-time
 //! tasks run?
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -78,6 +79,10 @@ pub struct Report {
     pub nrt: Seen,
     /// Calls that the observer's program missed because another program ran.
     pub missed: u64,
+    /// Ends of calls and faults that it missed since it was attached, because it was itself
+    /// preempted at such an end on that CPU: whose end was missed still looks inside,
+    /// wherever it is resumed, until its next end.
+    pub missed_ends: u64,
     /// The worst first, at most 20.
     pub offenders: Vec<Offender>,
 }
@@ -158,6 +163,8 @@ impl Observer {
         let secs = self.began.elapsed().as_secs_f64();
         self.set_counting(0)?;
         let missed = self.missed()? - self.missed_before;
+        let progs = &self.skel.progs;
+        let missed_ends = misses(progs.leave.name())? + misses(progs.fault_end.name())?;
         let rt_cpus = self.rt;
         let (mut rt, mut nrt) = (Seen::default(), Seen::default());
         for (cpu, c) in (0u32..).zip(self.bss()?.seen.iter()) {
@@ -170,7 +177,7 @@ impl Observer {
             to.pinned += c.pinned;
             to.realtime += c.realtime;
         }
-        Ok(Report { secs, rt, nrt, missed, offenders: self.offenders()? })
+        Ok(Report { secs, rt, nrt, missed, missed_ends, offenders: self.offenders()? })
     }
 
     /// Counts for so long.
@@ -192,9 +199,7 @@ impl Observer {
     }
 
     fn missed(&self) -> Result<u64> {
-        let name = self.skel.progs.body.name();
-        let body = ProgInfoIter::default().find(|p| p.name == name);
-        Ok(body.context("the kernel does not list the observer")?.recursion_misses)
+        misses(self.skel.progs.body.name())
     }
 
     fn offenders(&self) -> Result<Vec<Offender>> {
@@ -208,6 +213,12 @@ impl Observer {
         all.truncate(20);
         Ok(all)
     }
+}
+
+/// How often the kernel skipped a program because it ran on that CPU already.
+fn misses(name: &OsStr) -> Result<u64> {
+    let found = ProgInfoIter::default().find(|p| p.name == name);
+    Ok(found.context("the kernel does not list the observer")?.recursion_misses)
 }
 
 /// The bytes of struct obs_offender and struct obs_offence.

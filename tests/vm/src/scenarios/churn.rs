@@ -43,9 +43,9 @@ fn affinity(ctx: &Ctx) -> Result<Outcome> {
     workers.ensure_progress(2.0, "after the storm")?;
     pinned.ensure_progress(2.0, "bound to RT CPUs")?;
     ensure!(seen.rt.pinned > 0, "tasks bound to RT CPUs entered no call there");
-    let counted = daemon.stats()?.counter("bodies_pinned")?;
-    say(&format!("the scheduler counted {counted} bodies of pinned tasks"));
-    ensure!(counted > 0, "the scheduler counts no bodies of pinned tasks");
+    let counted = daemon.stats()?.counter("exempt_pinned")?;
+    say(&format!("the scheduler counted {counted} entries of pinned tasks"));
+    ensure!(counted > 0, "the scheduler counts no entries of pinned tasks");
     drop((workers, pinned));
     daemon.finish()?;
     Ok(Outcome::Passed)

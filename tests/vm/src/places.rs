@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! An observer of where tasks run (observer/places.bpf.c), to judge lollobrigida by.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags};
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/places_skel.rs"));
+}
+use skel::{PlacesSkel, PlacesSkelBuilder};
+
+/// The attached programs. They count from the begin.
+pub struct Places {
+    skel: PlacesSkel<'static>,
+}
+
+/// What was seen of one task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Time on each CPU, ns.
+    pub run_ns: BTreeMap<u32, u64>,
+    /// Entries by system calls.
+    pub calls: u64,
+}
+
+impl Places {
+    /// Loads and attaches.
+    pub fn attach() -> Result<Self> {
+        crate::observe::quiet();
+        // lives as long as the process: a skeleton borrows its object
+        let object = Box::leak(Box::new(MaybeUninit::uninit()));
+        let open = PlacesSkelBuilder::default().open(object).context("open the observer")?;
+        let mut skel = open.load().context("load the observer")?;
+        skel.attach().context("attach the observer")?;
+        Ok(Self { skel })
+    }
+
+    /// All tasks that ran since, by thread id.
+    pub fn seen(&self) -> Result<BTreeMap<u32, Seen>> {
+        let mut all: BTreeMap<u32, Seen> = BTreeMap::new();
+        for (key, ns) in entries(&self.skel.maps.run_ns)? {
+            ensure!(key.len() == 2, "the observer's map is of another size");
+            *all.entry(key[0]).or_default().run_ns.entry(key[1]).or_default() += ns;
+        }
+        for (key, calls) in entries(&self.skel.maps.calls)? {
+            all.entry(key[0]).or_default().calls += calls;
+        }
+        Ok(all)
+    }
+}
+
+/// Keys as words, and values.
+fn entries(map: &impl MapCore) -> Result<Vec<(Vec<u32>, u64)>> {
+    let mut all = Vec::new();
+    for key in map.keys() {
+        let Some(value) = map.lookup(&key, MapFlags::ANY)? else { continue };
+        let words = key.chunks_exact(4).map(|w| Ok(u32::from_ne_bytes(w.try_into()?)));
+        all.push((words.collect::<Result<_>>()?, u64::from_ne_bytes(value.as_slice().try_into()?)));
+    }
+    Ok(all)
+}
