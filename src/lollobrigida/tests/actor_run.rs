@@ -189,7 +189,9 @@ fn tasks_end_with_their_runner() {
     nix::sys::wait::waitpid(runner, None).unwrap();
     let stat = format!("/proc/{}/stat", i32::from_ne_bytes(pid));
     // gone, or a zombie that its new parent has not looked at yet
+    let begin = std::time::Instant::now();
     while std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z ")) {
+        assert!(begin.elapsed() < LONG, "the task lives on");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
