@@ -2,6 +2,8 @@
 //! What is done to the machine, behind one trait, so that the order of things can be
 //! rehearsed and tested without doing them.
 
+pub mod run;
+
 use anyhow::Result;
 
 use crate::plan::Plan;
