@@ -2,7 +2,10 @@
 //! What is done to the machine, behind one trait, so that the order of things can be
 //! rehearsed and tested without doing them.
 
+pub mod daemon;
 pub mod interrupt;
+pub mod sched_ext;
+pub mod schedulers;
 
 use anyhow::Result;
 
