@@ -9,3 +9,8 @@
 pub fn main(board_fd: i32, task: usize) -> anyhow::Result<()> {
     anyhow::bail!("no actor yet for task {task} on {board_fd}")
 }
+pub mod board;
+mod clock;
+mod futex;
+mod histogram;
+pub mod report;

@@ -54,7 +54,7 @@ pub fn sequence(order: Order, unders: usize, runs: u32, warm_ups: u32, seed: u64
 
 fn abba_round(unders: usize, run: u32) -> Vec<(usize, u32)> {
     let forward = (0..unders).map(|under| (under, run));
-    if run % 2 == 0 { forward.collect() } else { forward.rev().collect() }
+    if run.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
 }
 
 fn shuffled_round(unders: usize, run: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {

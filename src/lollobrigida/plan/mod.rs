@@ -3,6 +3,11 @@
 //! choice made, every task numbered. The same scene, calibration and scale give the same
 //! plan, and a task's work is its plan and nothing else.
 
+mod build;
+mod links;
+
+pub use build::build;
+
 use serde::{Deserialize, Serialize};
 
 use crate::scene::{CallKind, Cgroup, Cpus, Sched};
