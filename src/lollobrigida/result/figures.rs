@@ -52,11 +52,12 @@ enum Of {
     Group(fn(&Run, usize, &Group) -> Option<f64>),
 }
 
+/// A figure's values by scheduler and run.
+pub(super) type Values = Vec<Vec<Option<f64>>>;
+
 /// Every figure that any run has, whole runs first, then by group, with its values by
 /// scheduler and run. Groups are found by name, in the first run's order.
-pub(super) fn all(
-    runs: &[Vec<Run>],
-) -> Vec<(&'static Kind, Option<String>, Vec<Vec<Option<f64>>>)> {
+pub(super) fn all(runs: &[Vec<Run>]) -> Vec<(&'static Kind, Option<String>, Values)> {
     let groups: Vec<&str> = runs
         .iter()
         .flatten()
@@ -75,7 +76,7 @@ pub(super) fn all(
     whole
         .chain(by_group)
         .map(|(kind, group)| {
-            let values: Vec<Vec<Option<f64>>> = runs
+            let values: Values = runs
                 .iter()
                 .map(|runs| runs.iter().map(|run| kind.value(run, group.as_deref())).collect())
                 .collect();
