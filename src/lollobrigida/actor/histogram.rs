@@ -13,7 +13,7 @@ const DIGITS: u8 = 3;
 
 /// A distribution of times in ns, from 1 ns to ten minutes, to 0.1 %. As JSON: pairs of a
 /// value and its count.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Histogram(Hdr<u64>);
 
 impl Histogram {
@@ -38,6 +38,12 @@ impl Histogram {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        latency(self).fmt(f)
     }
 }
 

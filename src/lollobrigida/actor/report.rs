@@ -45,8 +45,8 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// Pauses shorter than this are not seen in `spans`.
     pub span_gap_ns: u64,
-    /// Spans that were dropped because the list was full.
-    pub spans_dropped: u64,
+    /// The list was full then: nothing is known of who ran where after it.
+    pub spans_until_ns: Option<u64>,
     /// What could not be prepared as it should, in words.
     pub notes: Vec<String>,
     /// It was stopped before its work was done.

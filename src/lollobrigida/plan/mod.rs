@@ -4,9 +4,12 @@
 //! plan, and a task's work is its plan and nothing else.
 
 mod build;
+pub mod calibration;
+mod expect;
 mod links;
 
 pub use build::build;
+pub use expect::{Expectation, Need, Right, expect};
 
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 /// Room for a report: pages that are not written to cost nothing.
 pub(super) const REPORT_BYTES: usize = 1 << 20;
 /// Written by the `lock` call.
-pub(super) const SCRATCH_BYTES: usize = 64 << 10;
+const SCRATCH_BYTES: usize = 64 << 10;
 /// First word of a board; changes with its layout.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"lollobr1");
 
@@ -30,6 +30,10 @@ pub(super) struct Header {
     pub plan_bytes: AtomicU64,
     /// The process that made the board.
     pub runner: AtomicU32,
+    /// How to read time by the TSC; `ns_per_tick` is 0 where the vDSO does.
+    pub tsc_zero: AtomicU64,
+    pub tsc_zero_ns: AtomicU64,
+    pub tsc_ns_per_tick_q32: AtomicU64,
     /// How many tasks are ready, or failed before. Futex of the runner.
     pub readied: Alone<AtomicU32>,
     /// 1 from the start signal on. Futex of the tasks.

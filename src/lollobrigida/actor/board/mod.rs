@@ -20,10 +20,11 @@ use std::sync::atomic::Ordering::SeqCst;
 use anyhow::{Context, Result, ensure};
 
 use layout::{Header, Layout, REPORT_BYTES, Slot};
-pub(super) use link::{Receiver, Sender};
+pub(super) use link::{LinkCalls, Receiver, Sender, Turn};
 use memory::Memory;
 pub use runner::{STOP_SIGNAL, Wait};
 
+use super::clock::Clock;
 use super::report::Report;
 use crate::plan::Plan;
 
@@ -39,7 +40,7 @@ pub enum State {
     Running = 2,
     /// Has ended its phases, or was stopped.
     Done = 3,
-    /// Cannot go on; its report says why.
+    /// Cannot go on; its report says why, and its process exits without a release.
     Failed = 4,
 }
 
@@ -67,6 +68,11 @@ impl Board {
         let header = board.header();
         header.plan_bytes.store(text.len() as u64, SeqCst);
         header.runner.store(std::process::id(), SeqCst);
+        if let Clock::Tsc(tsc) = Clock::choose() {
+            header.tsc_zero.store(tsc.zero, SeqCst);
+            header.tsc_zero_ns.store(tsc.zero_ns, SeqCst);
+            header.tsc_ns_per_tick_q32.store(tsc.ns_per_tick_q32, SeqCst);
+        }
         header.magic.store(layout::MAGIC, SeqCst);
         Ok(board)
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The board as a task uses it.
 
+use std::os::fd::RawFd;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::link::{Receiver, Sender};
-use super::{Board, REPORT_BYTES, State, layout};
+use super::{Board, REPORT_BYTES, State};
+use crate::actor::clock::{Clock, Tsc};
 use crate::actor::futex;
 use crate::actor::report::Report;
 
@@ -30,9 +32,20 @@ impl Board {
         Receiver(self.link(link))
     }
 
-    /// A part of the board's file that any task may write to: offset and length.
-    pub(in crate::actor) fn scratch(&self) -> (usize, usize) {
-        (self.layout.scratch, layout::SCRATCH_BYTES)
+    /// A part of the board's file that any task may write to: 64 KiB from that offset.
+    pub(in crate::actor) fn scratch(&self) -> (RawFd, i64) {
+        (self.fd(), self.layout.scratch as i64)
+    }
+
+    /// The way to read time that the runner chose for all.
+    pub(in crate::actor) fn clock(&self) -> Clock {
+        let header = self.header();
+        let tsc = Tsc {
+            zero: header.tsc_zero.load(SeqCst),
+            zero_ns: header.tsc_zero_ns.load(SeqCst),
+            ns_per_tick_q32: header.tsc_ns_per_tick_q32.load(SeqCst),
+        };
+        if tsc.ns_per_tick_q32 == 0 { Clock::Vdso } else { Clock::Tsc(tsc) }
     }
 
     /// Task `i` is ready: waits for the start signal and returns its time.
@@ -64,7 +77,7 @@ impl Board {
             match serde_json::to_vec(&report) {
                 Ok(text) if text.len() <= REPORT_BYTES => break text,
                 Ok(_) if !report.spans.is_empty() => {
-                    report.spans_dropped += report.spans.len() as u64;
+                    report.spans_until_ns = Some(0);
                     report.spans.clear();
                 }
                 _ => return,
