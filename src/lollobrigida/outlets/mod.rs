@@ -3,6 +3,7 @@
 //! [`crate::result::Run`] or [`crate::result::comparison::Comparison`].
 
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod table;
 mod units;
