@@ -7,6 +7,8 @@ mod grids;
 mod palette;
 mod side;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use askama::Template;
 
@@ -51,6 +53,7 @@ struct Page<'a> {
     facts: Vec<(&'static str, String)>,
     warnings: &'a [Warning],
     missing: &'a [Missing],
+    sources: BTreeSet<(&'a str, &'a str)>,
     ratios: Vec<grids::Ratios>,
     unders: &'a [String],
     sections: Vec<Section>,
@@ -89,6 +92,7 @@ impl<'a> Page<'a> {
             facts: facts(sides),
             warnings,
             missing,
+            sources: sides.iter().flat_map(|s| s.runs).flat_map(sources).collect(),
             ratios: comparison.map(grids::ratios).unwrap_or_default(),
             unders: comparison.map_or(&[], |c| &c.unders),
             sections: sections(sides)?,
@@ -99,6 +103,10 @@ impl<'a> Page<'a> {
             version: env!("CARGO_PKG_VERSION"),
         })
     }
+}
+
+fn sources(run: &Run) -> impl Iterator<Item = (&str, &str)> {
+    run.sources.iter().map(|(what, how)| (&**what, &**how))
 }
 
 fn facts(sides: &[Side]) -> Vec<(&'static str, String)> {

@@ -54,7 +54,10 @@ pub fn render(comparison: &Comparison, style: Style) -> String {
          standard error.",
         style.width,
     );
-    notes(&mut out, style, &comparison.warnings, &comparison.missing);
+    // Of the last run: they differ by machine and kernel, not by scheduler.
+    let sources = comparison.runs.iter().flatten().last().map(|run| run.sources.clone());
+    let sources = sources.unwrap_or_default();
+    notes(&mut out, style, &comparison.warnings, &comparison.missing, &sources);
     out
 }
 

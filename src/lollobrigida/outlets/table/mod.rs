@@ -7,6 +7,7 @@ mod run;
 pub use comparison::render as comparison;
 pub use run::render as run;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
@@ -102,7 +103,13 @@ fn section(out: &mut String, style: Style, title: &str, table: &Table) {
 }
 
 /// What the reader must know before believing the figures.
-fn notes(out: &mut String, style: Style, warnings: &[Warning], missing: &[Missing]) {
+fn notes(
+    out: &mut String,
+    style: Style,
+    warnings: &[Warning],
+    missing: &[Missing],
+    sources: &BTreeMap<String, String>,
+) {
     let mut list = |title: &str, items: Vec<(&str, &str)>| {
         if items.is_empty() {
             return;
@@ -114,6 +121,7 @@ fn notes(out: &mut String, style: Style, warnings: &[Warning], missing: &[Missin
     };
     list("warnings", warnings.iter().map(|w| (&*w.code, &*w.text)).collect());
     list("missing", missing.iter().map(|m| (&*m.what, &*m.why)).collect());
+    list("how measured", sources.iter().map(|(what, how)| (&**what, &**how)).collect());
 }
 
 /// A list item of lines of at most `width`, indented.

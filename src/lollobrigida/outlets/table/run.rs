@@ -34,7 +34,7 @@ pub fn render(run: &Run, style: Style) -> String {
         out += &format!(", {} {}", style.bold("energy"), text(uj as f64, Unit::Uj));
     }
     out += if run.cut { " (cut: not all tasks finished)\n" } else { "\n" };
-    notes(&mut out, style, &run.warnings, &run.missing);
+    notes(&mut out, style, &run.warnings, &run.missing, &run.sources);
     out
 }
 
