@@ -48,13 +48,11 @@ struct Seen1 {
     out: u32,
 }
 
-/// A page in a browser of its own.
+/// A page in a tab of its own.
 struct Opened {
     tab: Arc<Tab>,
     /// Complaints in the console, and what was asked of the network.
     told: Arc<Mutex<Vec<String>>>,
-    /// Both end with this.
-    _browser: Browser,
     _directory: tempfile::TempDir,
 }
 
@@ -70,10 +68,7 @@ fn chrome() -> PathBuf {
         )
 }
 
-fn open(page: &str) -> Opened {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("report.html");
-    std::fs::write(&file, page).unwrap();
+fn launch() -> Browser {
     let options = LaunchOptions::default_builder()
         .path(Some(chrome()))
         // Chrome refuses to run as root with one, and only this file is opened.
@@ -81,7 +76,13 @@ fn open(page: &str) -> Opened {
         .idle_browser_timeout(std::time::Duration::from_secs(300))
         .build()
         .unwrap();
-    let browser = Browser::new(options).unwrap();
+    Browser::new(options).unwrap()
+}
+
+fn open(browser: &Browser, page: &str) -> Opened {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("report.html");
+    std::fs::write(&file, page).unwrap();
     let tab = browser.new_tab().unwrap();
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = Arc::clone(&told);
@@ -106,7 +107,7 @@ fn open(page: &str) -> Opened {
     })
     .unwrap();
     tab.navigate_to(&format!("file://{}", file.display())).unwrap().wait_until_navigated().unwrap();
-    Opened { tab, told, _browser: browser, _directory: directory }
+    Opened { tab, told, _directory: directory }
 }
 
 impl Opened {
@@ -195,8 +196,9 @@ fn comparison(of: fn(u32) -> Run, to: fn(u32) -> Run) -> String {
 
 #[test]
 fn a_run_is_seen_everywhere() {
+    let browser = launch();
     let run = fixtures::default_run(0);
-    let page = open(&html::run(&run).unwrap());
+    let page = open(&browser, &html::run(&run).unwrap());
     everywhere(&page, &["timeline-0", "times", "shares-0", "locality-0", "fairness", "wakeups"]);
     let seen = page.screen(1280, false);
     assert!(seen.text.contains(&run.why) && seen.text.contains(&run.good));
@@ -205,7 +207,8 @@ fn a_run_is_seen_everywhere() {
 
 #[test]
 fn a_comparison_is_seen_everywhere() {
-    let page = open(&comparison(fixtures::default_run, fixtures::artis_run));
+    let browser = launch();
+    let page = open(&browser, &comparison(fixtures::default_run, fixtures::artis_run));
     everywhere(
         &page,
         &[
@@ -225,6 +228,7 @@ fn a_comparison_is_seen_everywhere() {
 
 #[test]
 fn names_are_text() {
+    let browser = launch();
     let hostile = "</title><script>console.error(1)</script>\"'><img src=x onerror=alert(1)>&lt;";
     let mut run = fixtures::default_run(0);
     (run.scene, run.why, run.good) = (hostile.into(), hostile.into(), hostile.into());
@@ -239,7 +243,7 @@ fn names_are_text() {
         html::run(&run).unwrap(),
         html::comparison(&compare(vec![hostile.into()], vec![vec![run.clone()]])).unwrap(),
     ] {
-        let page = open(&page);
+        let page = open(&browser, &page);
         let seen = page.screen(1280, false);
         assert_eq!(seen.heading, hostile);
         assert_eq!(faults(&seen), [""; 0]);
@@ -267,9 +271,10 @@ fn huge() -> Run {
 
 #[test]
 fn a_huge_run_is_merged_and_still_fits() {
+    let browser = launch();
     let page = html::run(&huge()).unwrap();
     assert!(page.len() < 16 << 20, "{} bytes", page.len());
-    let page = open(&page);
+    let page = open(&browser, &page);
     for width in [1280, 360] {
         let seen = page.screen(width, false);
         assert_eq!(faults(&seen), [""; 0]);
@@ -281,10 +286,11 @@ fn a_huge_run_is_merged_and_still_fits() {
 /// The checks themselves: each of these spoils a page.
 #[test]
 fn a_spoilt_page_is_told() {
+    let browser = launch();
     let good = html::run(&fixtures::default_run(0)).unwrap();
     let spoil = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
-        let page = open(&good.replacen(from, to, 1));
+        let page = open(&browser, &good.replacen(from, to, 1));
         let mut all = faults(&page.screen(1280, true));
         all.extend(faults(&page.screen(360, false)));
         all.extend(page.told());
@@ -312,6 +318,7 @@ fn a_spoilt_page_is_told() {
 #[test]
 #[ignore = "writes pictures to target/tmp/pictures and checks nothing"]
 fn pictures() {
+    let browser = launch();
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures");
     std::fs::create_dir_all(&directory).unwrap();
     for (name, page) in [
@@ -320,7 +327,7 @@ fn pictures() {
         ("huge", html::run(&huge()).unwrap()),
     ] {
         std::fs::write(directory.join(format!("{name}.html")), &page).unwrap();
-        let page = open(&page);
+        let page = open(&browser, &page);
         for (width, dark) in [(1280, false), (1280, true), (360, false)] {
             page.resize(width, 900, dark);
             let size = page.tab.evaluate("document.documentElement.scrollHeight", false).unwrap();

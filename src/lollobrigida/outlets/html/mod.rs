@@ -16,6 +16,7 @@ use self::chart::{Chart, Grid};
 use self::side::{Keys, Side};
 use super::units;
 use crate::result::comparison::Comparison;
+use crate::result::figures::Unit;
 use crate::result::{Missing, Run, Warning};
 
 /// The page of one run.
@@ -120,8 +121,10 @@ fn facts(sides: &[Side]) -> Vec<(&'static str, String)> {
             format!("{}{cut}{of}", units::ns(s.shown.makespan_ns))
         })
         .collect();
+    let ops = |s: &Side| s.shown.scheduler.ops.clone().unwrap_or_else(|| "the kernel's own".into());
     let scale = &run.scale;
-    vec![
+    let mut facts = vec![
+        ("In charge", sides.iter().map(ops).collect::<Vec<_>>().join(", ")),
         ("Makespan", makespans.join("; ")),
         ("Runs", sides.iter().map(|s| s.runs.len().to_string()).collect::<Vec<_>>().join(", ")),
         ("Tasks", format!("{} in {} groups", run.tasks.len(), run.groups.len())),
@@ -134,7 +137,11 @@ fn facts(sides: &[Side]) -> Vec<(&'static str, String)> {
                 scale.steps_per_us, scale.steps_per_loop, scale.work
             ),
         ),
-    ]
+    ];
+    if let (Some(uj), [_]) = (run.energy_uj, sides) {
+        facts.push(("Energy", units::text(uj as f64, Unit::Uj)));
+    }
+    facts
 }
 
 fn sections(sides: &[Side]) -> Result<Vec<Section>> {
