@@ -50,6 +50,10 @@ pub struct Run {
     pub warnings: Vec<Warning>,
     /// Which figures are absent, and why.
     pub missing: Vec<Missing>,
+    /// How the figures that can be had in more than one way were had this time, by field:
+    /// `cpu_time_ns`, `timeline`, `migrations`. What each is worth: docs/measures.md.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
 }
 
 /// The scheduler in charge of normal tasks.

@@ -48,13 +48,11 @@ struct Seen1 {
     out: u32,
 }
 
-/// A page in a browser of its own.
+/// A page in a tab of its own.
 struct Opened {
     tab: Arc<Tab>,
     /// Complaints in the console, and what was asked of the network.
     told: Arc<Mutex<Vec<String>>>,
-    /// Both end with this.
-    _browser: Browser,
     _directory: tempfile::TempDir,
 }
 
@@ -70,10 +68,7 @@ fn chrome() -> PathBuf {
         )
 }
 
-fn open(page: &str) -> Opened {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("report.html");
-    std::fs::write(&file, page).unwrap();
+fn launch() -> Browser {
     let options = LaunchOptions::default_builder()
         .path(Some(chrome()))
         // Chrome refuses to run as root with one, and only this file is opened.
@@ -81,7 +76,13 @@ fn open(page: &str) -> Opened {
         .idle_browser_timeout(std::time::Duration::from_secs(300))
         .build()
         .unwrap();
-    let browser = Browser::new(options).unwrap();
+    Browser::new(options).unwrap()
+}
+
+fn open(browser: &Browser, page: &str) -> Opened {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("report.html");
+    std::fs::write(&file, page).unwrap();
     let tab = browser.new_tab().unwrap();
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = Arc::clone(&told);
@@ -106,13 +107,13 @@ fn open(page: &str) -> Opened {
     })
     .unwrap();
     tab.navigate_to(&format!("file://{}", file.display())).unwrap().wait_until_navigated().unwrap();
-    Opened { tab, told, _browser: browser, _directory: directory }
+    Opened { tab, told, _directory: directory }
 }
 
 impl Opened {
-    fn screen(&self, width: u32, dark: bool) -> Seen {
+    fn resize(&self, width: u32, height: u32, dark: bool) {
         let metrics = serde_json::json!({
-            "width": width, "height": 900, "deviceScaleFactor": 1.0, "mobile": false,
+            "width": width, "height": height, "deviceScaleFactor": 1.0, "mobile": false,
         });
         let metrics: SetDeviceMetricsOverride = serde_json::from_value(metrics).unwrap();
         self.tab.call_method(metrics).unwrap();
@@ -121,6 +122,10 @@ impl Opened {
         self.tab
             .call_method(SetEmulatedMedia { media: None, features: Some(vec![feature]) })
             .unwrap();
+    }
+
+    fn screen(&self, width: u32, dark: bool) -> Seen {
+        self.resize(width, 900, dark);
         let told = self.tab.evaluate(include_str!("fixtures/inspect.js"), false).unwrap();
         let told = told.value.expect("inspect.js returns a text");
         serde_json::from_str(told.as_str().unwrap()).unwrap()
@@ -191,8 +196,9 @@ fn comparison(of: fn(u32) -> Run, to: fn(u32) -> Run) -> String {
 
 #[test]
 fn a_run_is_seen_everywhere() {
+    let browser = launch();
     let run = fixtures::default_run(0);
-    let page = open(&html::run(&run).unwrap());
+    let page = open(&browser, &html::run(&run).unwrap());
     everywhere(&page, &["timeline-0", "times", "shares-0", "locality-0", "fairness", "wakeups"]);
     let seen = page.screen(1280, false);
     assert!(seen.text.contains(&run.why) && seen.text.contains(&run.good));
@@ -201,7 +207,8 @@ fn a_run_is_seen_everywhere() {
 
 #[test]
 fn a_comparison_is_seen_everywhere() {
-    let page = open(&comparison(fixtures::default_run, fixtures::artis_run));
+    let browser = launch();
+    let page = open(&browser, &comparison(fixtures::default_run, fixtures::artis_run));
     everywhere(
         &page,
         &[
@@ -221,6 +228,7 @@ fn a_comparison_is_seen_everywhere() {
 
 #[test]
 fn names_are_text() {
+    let browser = launch();
     let hostile = "</title><script>console.error(1)</script>\"'><img src=x onerror=alert(1)>&lt;";
     let mut run = fixtures::default_run(0);
     (run.scene, run.why, run.good) = (hostile.into(), hostile.into(), hostile.into());
@@ -230,11 +238,12 @@ fn names_are_text() {
     run.missing[0].why = hostile.into();
     run.tasks[3].cut = Some(hostile.into());
     run.machine.cpu = hostile.into();
+    run.sources.insert(hostile.into(), hostile.into());
     for page in [
         html::run(&run).unwrap(),
         html::comparison(&compare(vec![hostile.into()], vec![vec![run.clone()]])).unwrap(),
     ] {
-        let page = open(&page);
+        let page = open(&browser, &page);
         let seen = page.screen(1280, false);
         assert_eq!(seen.heading, hostile);
         assert_eq!(faults(&seen), [""; 0]);
@@ -262,24 +271,26 @@ fn huge() -> Run {
 
 #[test]
 fn a_huge_run_is_merged_and_still_fits() {
+    let browser = launch();
     let page = html::run(&huge()).unwrap();
     assert!(page.len() < 16 << 20, "{} bytes", page.len());
-    let page = open(&page);
+    let page = open(&browser, &page);
     for width in [1280, 360] {
         let seen = page.screen(width, false);
         assert_eq!(faults(&seen), [""; 0]);
         assert!(seen.charts[0].marks < 64 * 960, "no more than pixels");
-        assert!(seen.text.contains("who had most"));
+        assert!(seen.text.contains("had most of its time"));
     }
 }
 
 /// The checks themselves: each of these spoils a page.
 #[test]
 fn a_spoilt_page_is_told() {
+    let browser = launch();
     let good = html::run(&fixtures::default_run(0)).unwrap();
     let spoil = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
-        let page = open(&good.replacen(from, to, 1));
+        let page = open(&browser, &good.replacen(from, to, 1));
         let mut all = faults(&page.screen(1280, true));
         all.extend(faults(&page.screen(360, false)));
         all.extend(page.told());
@@ -303,29 +314,37 @@ fn a_spoilt_page_is_told() {
     );
 }
 
-/// Pictures for one's own eyes: `LOLLOBRIGIDA_PICTURES=directory`.
+/// Pictures for one's own eyes, in parts that a viewer can show.
 #[test]
+#[ignore = "writes pictures to target/tmp/pictures and checks nothing"]
 fn pictures() {
-    let directory = std::env::var_os("LOLLOBRIGIDA_PICTURES").map(PathBuf::from);
-    let Some(directory) = directory else { return };
+    let browser = launch();
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+    std::fs::create_dir_all(&directory).unwrap();
     for (name, page) in [
         ("run", html::run(&fixtures::default_run(0)).unwrap()),
         ("comparison", comparison(fixtures::default_run, fixtures::artis_run)),
         ("huge", html::run(&huge()).unwrap()),
     ] {
         std::fs::write(directory.join(format!("{name}.html")), &page).unwrap();
-        let page = open(&page);
+        let page = open(&browser, &page);
         for (width, dark) in [(1280, false), (1280, true), (360, false)] {
-            page.screen(width, dark);
-            let png = Page::CaptureScreenshotFormatOption::Png;
+            page.resize(width, 900, dark);
             let size = page.tab.evaluate("document.documentElement.scrollHeight", false).unwrap();
-            let height = size.value.unwrap().as_f64().unwrap();
-            let clip = Page::Viewport { x: 0.0, y: 0.0, width: width.into(), height, scale: 1.0 };
-            let bytes = page.tab.capture_screenshot(png, None, Some(clip), true).unwrap();
+            let height = size.value.unwrap().as_u64().unwrap() as u32;
+            page.resize(width, height, dark);
             let kind = if dark { "dark" } else { "light" };
-            std::fs::write(directory.join(format!("{name}-{width}-{kind}.png")), bytes).unwrap();
+            for (part, y) in (0..height).step_by(1400).enumerate() {
+                let height = (height - y).min(1400).into();
+                let clip =
+                    Page::Viewport { x: 0.0, y: y.into(), width: width.into(), height, scale: 1.0 };
+                let png = Page::CaptureScreenshotFormatOption::Png;
+                let bytes = page.tab.capture_screenshot(png, None, Some(clip), true).unwrap();
+                std::fs::write(directory.join(format!("{name}-{width}-{kind}-{part}.png")), bytes)
+                    .unwrap();
+            }
         }
-        let pdf = page.tab.print_to_pdf(None).unwrap();
-        std::fs::write(directory.join(format!("{name}.pdf")), pdf).unwrap();
+        std::fs::write(directory.join(format!("{name}.pdf")), page.tab.print_to_pdf(None).unwrap())
+            .unwrap();
     }
 }

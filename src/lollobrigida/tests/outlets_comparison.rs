@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Comparisons against figures computed by hand, and properties that hold for all of them.
+#![allow(clippy::unwrap_used)]
 
 mod fixtures;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tables, CSV and JSON as they look, and what must hold for any of them.
+#![allow(clippy::unwrap_used)]
 
 mod fixtures;
 
 use lollobrigida::outlets::table::{self, MANY_TASKS, Style};
-use lollobrigida::outlets::{csv, json};
+use lollobrigida::outlets::{csv, html, json};
 use lollobrigida::result::Run;
 use lollobrigida::result::comparison::{Comparison, compare};
 
@@ -50,24 +51,85 @@ fn csv_of_a_run_looks_like_this() {
 #[test]
 fn json_of_a_run_looks_like_this() {
     let mut run = full_run();
-    (run.tasks.truncate(5), run.timeline.truncate(3));
+    run.tasks.truncate(5);
+    run.timeline.truncate(3);
     insta::assert_snapshot!(json::write(&json::Document::Run(&run)).unwrap());
+}
+
+/// Names and numbers of CPUs that no screen has room for.
+fn long_run() -> Run {
+    let mut run = full_run();
+    run.scene =
+        "a_scene_with_a_name_that_goes_on_and_on_and_on_until_it_is_longer_than_a_line".into();
+    run.groups[0].name = "control of everything that moves, and of much that does not".into();
+    run.warnings[0].text +=
+        " and_a_word_that_has_no_place_to_be_parted_at_and_is_longer_than_80_columns_are_wide";
+    let cpu = run.cpus[0];
+    run.cpus.extend((4..64).map(|n| lollobrigida::result::Cpu { cpu: n, ..cpu }));
+    run
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
+    let long = "scx_something --with options --that-go on and on --until-nobody reads-them";
     for width in [80, 100, 132] {
         let style = Style { width, ..Style::plain() };
         for text in [
             table::run(&fixtures::artis_run(0), style),
             table::run(&full_run(), style),
+            table::run(&long_run(), style),
             table::comparison(&comparison(), style),
+            table::comparison(&compare(vec![long.into()], vec![vec![long_run()]]), style),
         ] {
             for line in text.lines() {
                 assert!(line.chars().count() <= width.into(), "{width} < {line:?}");
             }
         }
     }
+}
+
+#[test]
+fn what_is_not_known_is_said_and_not_made_up() {
+    let mut run = fixtures::default_run(0);
+    run.timeline.clear();
+    for task in &mut run.tasks {
+        (task.wait_ns, task.cpu_time_ns, task.migrations) = (None, None, None);
+        task.wakeup = None;
+    }
+    run.tasks[0].wait_ns = Some(123_000_000);
+    for cpu in &mut run.cpus {
+        (cpu.rt, cpu.fair, cpu.other) = (None, None, None);
+    }
+    for group in &mut run.groups {
+        (group.wakeup, group.finished) = (None, 0);
+    }
+    let page = html::run(&run).unwrap();
+    assert!(page.contains("<td>?</td>") && page.contains("busy, not known by whom"));
+    for absent in ["NaN", "inf", "timeline-0", "locality-0", "id=\"wakeups\"", "id=\"fairness\""] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    let text = table::run(&run, Style::plain());
+    assert!(text.contains("123\u{a0}ms") && text.contains(" ? "), "{text}");
+    for absent in ["NaN", "inf", "time on each CPU", "moved", "real-time", "fairness"] {
+        assert!(!text.contains(absent), "{absent}: {text}");
+    }
+}
+
+#[test]
+fn a_run_of_nothing_is_no_accident() {
+    let run = fixtures::bare("default", None);
+    let comparison = compare(vec!["default".into()], vec![vec![run.clone()]]);
+    for text in [
+        html::run(&run).unwrap(),
+        html::comparison(&comparison).unwrap(),
+        table::run(&run, Style::plain()),
+        table::comparison(&comparison, Style::plain()),
+    ] {
+        assert!(text.contains(&run.scene) && !text.contains("NaN"), "{text}");
+    }
+    let nothing = compare(vec!["default".into()], Vec::new());
+    assert!(html::comparison(&nothing).unwrap_err().to_string().contains("no run"));
+    assert_eq!(csv::comparison(&nothing).unwrap().lines().count(), 1, "the header");
 }
 
 fn without_attributes(text: &str) -> String {

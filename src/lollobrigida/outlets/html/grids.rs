@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The tables of the page, and what their figures mean.
 
-use super::chart::Grid;
+use super::chart::{Grid, NOTHING};
 use super::side::task_name;
 use crate::outlets::units::{ns, text};
 use crate::result::comparison::{Comparison, Figure};
@@ -103,10 +103,10 @@ pub fn groups(run: &Run) -> Grid {
     let row = |g: &Group| {
         let known = |text: String| if g.finished > 0 { text } else { "?".into() };
         let latency = |l: Option<Latency>, of: fn(&Latency) -> u64| {
-            l.filter(|l| l.count > 0).map_or("–".into(), |l| ns(of(&l)))
+            l.filter(|l| l.count > 0).map_or(NOTHING.into(), |l| ns(of(&l)))
         };
         let missed = match g.periods {
-            0 => "–".into(),
+            0 => NOTHING.into(),
             n => format!("{} of {n} ({})", g.misses, text(g.misses as f64 / n as f64, Unit::Share)),
         };
         vec![
@@ -146,11 +146,12 @@ pub fn tasks(run: &Run) -> Grid {
     let row = |t: &Task| {
         let known = |value: Option<u64>| value.map_or("?".into(), |v| v.to_string());
         let evictions = t.evictions.as_ref().map_or("?".into(), |causes| {
-            let parts: Vec<String> = causes.iter().map(|(c, n)| format!("{c} {n}")).collect();
+            let parts: Vec<String> =
+                causes.iter().filter(|(_, n)| **n > 0).map(|(c, n)| format!("{c} {n}")).collect();
             if parts.is_empty() { "0".into() } else { parts.join(", ") }
         });
         let missed =
-            if t.periods > 0 { format!("{} of {}", t.misses, t.periods) } else { "–".into() };
+            if t.periods > 0 { format!("{} of {}", t.misses, t.periods) } else { NOTHING.into() };
         vec![
             task_name(run, t),
             ns(t.wall_ns),
@@ -160,7 +161,7 @@ pub fn tasks(run: &Run) -> Grid {
             t.involuntary_switches.to_string(),
             known(t.migrations),
             evictions,
-            t.wakeup.filter(|l| l.count > 0).map_or("–".into(), |l| ns(l.p99_ns)),
+            t.wakeup.filter(|l| l.count > 0).map_or(NOTHING.into(), |l| ns(l.p99_ns)),
             missed,
             t.cut.clone().unwrap_or_default(),
         ]

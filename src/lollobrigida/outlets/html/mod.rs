@@ -7,6 +7,8 @@ mod grids;
 mod palette;
 mod side;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use askama::Template;
 
@@ -14,6 +16,7 @@ use self::chart::{Chart, Grid};
 use self::side::{Keys, Side};
 use super::units;
 use crate::result::comparison::Comparison;
+use crate::result::figures::Unit;
 use crate::result::{Missing, Run, Warning};
 
 /// The page of one run.
@@ -51,6 +54,7 @@ struct Page<'a> {
     facts: Vec<(&'static str, String)>,
     warnings: &'a [Warning],
     missing: &'a [Missing],
+    sources: BTreeSet<(&'a str, &'a str)>,
     ratios: Vec<grids::Ratios>,
     unders: &'a [String],
     sections: Vec<Section>,
@@ -89,6 +93,7 @@ impl<'a> Page<'a> {
             facts: facts(sides),
             warnings,
             missing,
+            sources: sides.iter().flat_map(|s| s.runs).flat_map(sources).collect(),
             ratios: comparison.map(grids::ratios).unwrap_or_default(),
             unders: comparison.map_or(&[], |c| &c.unders),
             sections: sections(sides)?,
@@ -99,6 +104,10 @@ impl<'a> Page<'a> {
             version: env!("CARGO_PKG_VERSION"),
         })
     }
+}
+
+fn sources(run: &Run) -> impl Iterator<Item = (&str, &str)> {
+    run.sources.iter().map(|(what, how)| (&**what, &**how))
 }
 
 fn facts(sides: &[Side]) -> Vec<(&'static str, String)> {
@@ -112,8 +121,10 @@ fn facts(sides: &[Side]) -> Vec<(&'static str, String)> {
             format!("{}{cut}{of}", units::ns(s.shown.makespan_ns))
         })
         .collect();
+    let ops = |s: &Side| s.shown.scheduler.ops.clone().unwrap_or_else(|| "the kernel's own".into());
     let scale = &run.scale;
-    vec![
+    let mut facts = vec![
+        ("In charge", sides.iter().map(ops).collect::<Vec<_>>().join(", ")),
         ("Makespan", makespans.join("; ")),
         ("Runs", sides.iter().map(|s| s.runs.len().to_string()).collect::<Vec<_>>().join(", ")),
         ("Tasks", format!("{} in {} groups", run.tasks.len(), run.groups.len())),
@@ -126,7 +137,11 @@ fn facts(sides: &[Side]) -> Vec<(&'static str, String)> {
                 scale.steps_per_us, scale.steps_per_loop, scale.work
             ),
         ),
-    ]
+    ];
+    if let (Some(uj), [_]) = (run.energy_uj, sides) {
+        facts.push(("Energy", units::text(uj as f64, Unit::Uj)));
+    }
+    facts
 }
 
 fn sections(sides: &[Side]) -> Result<Vec<Section>> {

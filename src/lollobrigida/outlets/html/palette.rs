@@ -64,3 +64,38 @@ pub fn dark_rules() -> String {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WCAG 2's relative luminance and contrast.
+    fn contrast(a: u32, b: u32) -> f64 {
+        let luminance = |colour: u32| {
+            let [_, r, g, b] = colour.to_be_bytes().map(|c| {
+                let c = f64::from(c) / 255.0;
+                if c <= 0.03928 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+            });
+            0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
+        };
+        let (a, b) = (luminance(a), luminance(b));
+        a.max(b) / a.min(b)
+    }
+
+    #[test]
+    fn every_mark_is_seen_on_its_page() {
+        for colour in SERIES.iter().chain([&REST, &INK]) {
+            assert!(contrast(colour.light, PAGE.light) >= 3.0, "{:06X}", colour.light);
+            assert!(contrast(colour.dark, PAGE.dark) >= 3.0, "{:06X}", colour.dark);
+        }
+    }
+
+    #[test]
+    fn a_light_form_is_of_one_colour_only() {
+        let mut all: Vec<u32> =
+            SERIES.iter().chain([&REST, &INK, &GRID, &PAGE]).map(|c| c.light).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), SERIES.len() + 4, "the dark rules go by the light form");
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A comparison: the figures by scheduler with ratios to the first.
 
-use super::{Style, item, notes, paragraph, section};
+use super::{Style, heading, item, notes, paragraph, section};
 use crate::outlets::units::text;
 use crate::result::comparison::{Comparison, Figure, Ratio};
 
@@ -18,8 +18,7 @@ pub fn render(comparison: &Comparison, style: Style) -> String {
         comparison.unders.join(", "),
         runs.join(", ")
     );
-    let mut out: String =
-        paragraph(&title, style.width).lines().map(|line| style.bold(line) + "\n").collect();
+    let mut out = heading(&title, style);
     if !comparison.good.is_empty() {
         out += &item(&format!("good: {}", comparison.good), style.width);
     }
@@ -54,7 +53,10 @@ pub fn render(comparison: &Comparison, style: Style) -> String {
          standard error.",
         style.width,
     );
-    notes(&mut out, style, &comparison.warnings, &comparison.missing);
+    // Of the last run: they differ by machine and kernel, not by scheduler.
+    let sources = comparison.runs.iter().flatten().last().map(|run| run.sources.clone());
+    let sources = sources.unwrap_or_default();
+    notes(&mut out, style, &comparison.warnings, &comparison.missing, &sources);
     out
 }
 

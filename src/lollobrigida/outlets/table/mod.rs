@@ -7,6 +7,7 @@ mod run;
 pub use comparison::render as comparison;
 pub use run::render as run;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
@@ -37,13 +38,18 @@ impl Style {
     /// and not empty (no-color.org).
     #[must_use]
     pub fn of_stdout(every_task: bool) -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let terminal = std::io::stdout().is_terminal();
-        let dumb = set("TERM").is_none_or(|term| term == "dumb");
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let able = set("TERM").is_some_and(|t| t != "dumb") && set("NO_COLOR").is_none();
+        Self { every_task, ..Self::of(terminal.then(|| Table::new().width()), able) }
+    }
+
+    /// `terminal`: that it is one, and its width if known.
+    fn of(terminal: Option<Option<u16>>, able: bool) -> Self {
         Self {
-            width: Table::new().width().filter(|_| terminal).unwrap_or(PLAIN_WIDTH),
-            attributes: terminal && !dumb && set("NO_COLOR").is_none(),
-            every_task,
+            width: terminal.flatten().unwrap_or(PLAIN_WIDTH),
+            attributes: terminal.is_some() && able,
+            every_task: false,
         }
     }
 
@@ -102,7 +108,13 @@ fn section(out: &mut String, style: Style, title: &str, table: &Table) {
 }
 
 /// What the reader must know before believing the figures.
-fn notes(out: &mut String, style: Style, warnings: &[Warning], missing: &[Missing]) {
+fn notes(
+    out: &mut String,
+    style: Style,
+    warnings: &[Warning],
+    missing: &[Missing],
+    sources: &BTreeMap<String, String>,
+) {
     let mut list = |title: &str, items: Vec<(&str, &str)>| {
         if items.is_empty() {
             return;
@@ -114,6 +126,12 @@ fn notes(out: &mut String, style: Style, warnings: &[Warning], missing: &[Missin
     };
     list("warnings", warnings.iter().map(|w| (&*w.code, &*w.text)).collect());
     list("missing", missing.iter().map(|m| (&*m.what, &*m.why)).collect());
+    list("how measured", sources.iter().map(|(what, how)| (&**what, &**how)).collect());
+}
+
+/// The first line, or lines.
+fn heading(text: &str, style: Style) -> String {
+    paragraph(text, style.width).lines().map(|line| style.bold(line) + "\n").collect()
 }
 
 /// A list item of lines of at most `width`, indented.
@@ -138,4 +156,18 @@ fn wrapped(columns: &[&str], width: u16) -> String {
         column.set_padding((0, 1));
     }
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_for_terminals_that_want_them() {
+        assert_eq!(Style::of(None, true), Style::plain());
+        assert_eq!(Style::of(Some(None), false), Style::plain());
+        let wide = Style { width: 132, ..Style::plain() };
+        assert_eq!(Style::of(Some(Some(132)), false), wide);
+        assert_eq!(Style::of(Some(Some(132)), true), Style { attributes: true, ..wide });
+    }
 }

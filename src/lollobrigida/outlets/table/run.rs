@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{MANY_TASKS, Style, item, notes, section};
+use super::{MANY_TASKS, Style, heading, item, notes, section};
 use crate::outlets::units::{ns, text};
 use crate::result::figures::Unit;
 use crate::result::{Cpu, Group, Latency, Run, Summary, Task};
@@ -17,7 +17,7 @@ const PLACES: &str = "CPUs";
 /// One run.
 #[must_use]
 pub fn render(run: &Run, style: Style) -> String {
-    let mut out = format!("{}\n", style.bold(&format!("{} under {}", run.scene, named(run))));
+    let mut out = heading(&format!("{} under {}", run.scene, named(run)), style);
     if !run.good.is_empty() {
         out += &item(&format!("good: {}", run.good), style.width);
     }
@@ -34,7 +34,7 @@ pub fn render(run: &Run, style: Style) -> String {
         out += &format!(", {} {}", style.bold("energy"), text(uj as f64, Unit::Uj));
     }
     out += if run.cut { " (cut: not all tasks finished)\n" } else { "\n" };
-    notes(&mut out, style, &run.warnings, &run.missing);
+    notes(&mut out, style, &run.warnings, &run.missing, &run.sources);
     out
 }
 

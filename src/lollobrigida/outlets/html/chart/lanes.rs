@@ -71,3 +71,66 @@ fn merge(blocks: &[Block], until_ns: u64, px: u32) -> Vec<Block> {
     }
     merged
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CPUs 0 and 1, task i has colour i; spans are (task, cpu, from, to).
+    fn of(spans: &[(u32, u32, u64, u64)], until_ns: u64, px: u32) -> Vec<Lane> {
+        let cpu = |cpu: u32| serde_json::json!({ "cpu": cpu, "idle": 0.0, "irq": 0.0 });
+        let span = |s: &(u32, u32, u64, u64)| serde_json::json!({ "task": s.0, "cpu": s.1, "from_ns": s.2, "to_ns": s.3 });
+        let run = serde_json::json!({
+            "schema": 1, "scene": "", "why": "", "good": "", "scheduler": { "name": "" },
+            "machine": { "kernel": "", "version": "", "cpu": "", "cpus": 2 },
+            "scale": { "steps_per_us": 1.0, "steps_per_loop": 1.0, "work": 1.0 },
+            "makespan_ns": until_ns, "cut": false, "tasks": [], "groups": [],
+            "cpus": [cpu(0), cpu(1)], "warnings": [], "missing": [],
+            "timeline": spans.iter().map(span).collect::<Vec<_>>(),
+        });
+        let run: Run = serde_json::from_value(run).expect("a run");
+        lanes(&run, &[0, 1, 2], until_ns, px)
+    }
+
+    fn blocks(lane: &Lane) -> Vec<(usize, u64, u64)> {
+        lane.blocks.iter().map(|b| (b.key, b.from_ns, b.to_ns)).collect()
+    }
+
+    #[test]
+    fn few_spans_stay_as_they_are() {
+        let lanes = of(&[(0, 0, 0, 10), (1, 1, 5, 9), (0, 0, 10, 20), (2, 0, 30, 99)], 50, 100);
+        assert_eq!(blocks(&lanes[0]), [(0, 0, 10), (0, 10, 20), (2, 30, 50)], "cut at the end");
+        assert_eq!(blocks(&lanes[1]), [(1, 5, 9)]);
+        assert!(lanes.iter().all(|l| !l.merged));
+    }
+
+    #[test]
+    fn who_had_most_of_a_pixel_has_it() {
+        // Pixels of 10 ns: task 0 with 6, task 1 with 9, blank with 8, task 2 with 10 and 10.
+        let spans = [
+            (0, 0, 0, 6),
+            (1, 0, 6, 10),
+            (1, 0, 10, 19),
+            (0, 0, 19, 20),
+            (0, 0, 20, 22),
+            (2, 0, 30, 50),
+        ];
+        let lane = &of(&spans, 50, 5)[0];
+        assert!(lane.merged);
+        assert_eq!(blocks(lane), [(0, 0, 10), (1, 10, 20), (2, 30, 50)]);
+    }
+
+    #[test]
+    fn a_span_over_many_pixels_fills_them() {
+        let mut spans: Vec<(u32, u32, u64, u64)> = vec![(1, 0, 0, 700)];
+        spans.extend((0..100).map(|i| (0, 0, 700 + i * 3, 702 + i * 3)));
+        let lane = &of(&spans, 1000, 100)[0];
+        assert!(lane.merged);
+        assert_eq!(blocks(lane), [(1, 0, 700), (0, 700, 1000)]);
+    }
+
+    #[test]
+    fn unknown_tasks_and_empty_spans_are_nobody() {
+        assert_eq!(blocks(&of(&[(7, 0, 0, 10), (0, 0, 3, 3)], 50, 100)[0]), []);
+    }
+}

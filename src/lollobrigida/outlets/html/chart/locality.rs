@@ -8,7 +8,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{Area, Chart, Grid, block, failed, fitting, label};
+use super::{Area, Chart, Grid, block, failed, fitting, label, letters};
 use crate::outlets::html::palette::{GRID, SERIES};
 use crate::outlets::html::side::{Side, task_name};
 use crate::result::Run;
@@ -57,7 +57,9 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
 }
 
 fn draw(area: &Area, width: u32, lines: &[Line], cpus: &[u32]) -> Result<()> {
-    let left = if width < 500 { 110 } else { 200 };
+    // The names' column, by the longest.
+    let longest = lines.iter().map(|(name, _)| letters(name)).max().unwrap_or(0);
+    let left = (longest + 16).clamp(48, width / 3);
     let room = width - left - RIGHT;
     // CPUs of one column.
     let each = (LEAST * cpus.len() as u32).div_ceil(room).max(1) as usize;

@@ -39,6 +39,8 @@ pub struct Chart {
     pub title: String,
     /// What it shows, for those who do not see it.
     pub desc: String,
+    /// What must be known to read it; may be empty.
+    pub note: String,
     /// Two SVG elements.
     pub svg: String,
     /// Colour as written and what it stands for.
@@ -59,8 +61,21 @@ pub struct Grid {
 /// More rows of a table than anybody reads in a page; the JSON and CSV have them.
 const MOST_ROWS: usize = 400;
 
+/// In a cell to which the column does not apply.
+pub const NOTHING: &str = "–";
+
 impl Grid {
+    /// Columns in which every row has nothing ([`NOTHING`] or no text) are left out.
     pub fn new(head: &[&str], mut rows: Vec<Vec<String>>) -> Self {
+        let nothing = |cell: &String| cell.is_empty() || cell == NOTHING;
+        let told: Vec<bool> =
+            (0..head.len()).map(|i| !rows.iter().all(|row| nothing(&row[i]))).collect();
+        let mut kept = told.iter();
+        let head: Vec<&str> = head.iter().copied().filter(|_| kept.next() == Some(&true)).collect();
+        for row in &mut rows {
+            let mut kept = told.iter();
+            row.retain(|_| kept.next() == Some(&true));
+        }
         let left_out = rows.len().saturating_sub(MOST_ROWS);
         rows.truncate(MOST_ROWS);
         Self { head: head.iter().map(|h| (*h).into()).collect(), rows, left_out }
@@ -118,9 +133,17 @@ fn font() -> TextStyle<'static> {
     ("sans-serif", FONT).into_font().color(&INK.drawn())
 }
 
-/// As much of a text as fits, by the mean width of a letter.
+/// Mean width of a letter in ems of [`FONT`].
+const LETTER: f64 = 0.47;
+
+/// Width of a text, px, about.
+fn letters(text: &str) -> u32 {
+    (text.chars().count() as f64 * FONT * LETTER) as u32
+}
+
+/// As much of a text as fits.
 fn fitting(text: &str, px: u32) -> String {
-    let most = (f64::from(px) / (FONT * 0.45)) as usize;
+    let most = (f64::from(px) / (FONT * LETTER)) as usize;
     if text.chars().count() <= most {
         return text.into();
     }

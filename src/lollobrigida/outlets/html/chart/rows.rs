@@ -16,7 +16,7 @@ use crate::outlets::html::palette::{GRID, INK};
 const ROW: u32 = 52;
 const LABEL: i32 = 20;
 const BOTTOM: u32 = 48;
-const SIDE: u32 = 24;
+const SIDE: u32 = 32;
 
 /// Height of a chart of so many rows, px.
 pub fn height(rows: usize) -> u32 {

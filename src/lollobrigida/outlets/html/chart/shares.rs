@@ -15,16 +15,15 @@ use crate::result::{Cpu, Run};
 
 const LEFT: i32 = 58;
 const RIGHT: i32 = 24;
-const ROW: i32 = 24;
 const AXIS: i32 = 30;
 
 type Part = (&'static str, Colour, fn(&Cpu) -> Option<f64>);
 
 /// From left to right. Idle is the rest, drawn as an empty frame.
 const PARTS: [Part; 5] = [
-    ("the scene's real-time tasks", SERIES[1], |c| c.rt),
-    ("the scene's other tasks", SERIES[0], |c| c.fair),
-    ("interrupts", SERIES[3], |c| Some(c.irq)),
+    ("the scene's real-time tasks", SERIES[3], |c| c.rt),
+    ("the scene's other tasks", SERIES[2], |c| c.fair),
+    ("interrupts", SERIES[1], |c| Some(c.irq)),
     ("all else", REST, |c| c.other),
     // Where the scene's tasks could not be told from others.
     ("busy, not known by whom", SERIES[4], |c| match (c.rt, c.fair, c.other) {
@@ -73,18 +72,20 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
         data: Grid::new(&head, rows.iter().map(cells).collect()),
         ..Chart::default()
     };
-    let height = |_| (ROW * rows.len() as i32 + AXIS) as u32;
+    // High enough for the number; lower where there are many.
+    let row_px = if rows.len() > 16 { 16 } else { 24 };
+    let height = |_| (row_px * rows.len() as i32 + AXIS) as u32;
     let draw = |area: &Area, width: u32| {
         let span = width as i32 - LEFT - RIGHT;
         let x = |share: f64| LEFT + (share.clamp(0.0, 1.0) * f64::from(span)) as i32;
-        let bottom = ROW * rows.len() as i32;
+        let bottom = row_px * rows.len() as i32;
         for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
             let line = PathElement::new(vec![(x(tick), 0), (x(tick), bottom + 4)], GRID.drawn());
             area.draw(&line).map_err(failed)?;
             label(area, &format!("{:.0} %", tick * 100.0), (x(tick), bottom + 16), HPos::Center)?;
         }
         for (i, (cpu, parts, _)) in rows.iter().enumerate() {
-            let (upper, lower) = (ROW * i as i32 + 2, ROW * (i as i32 + 1) - 2);
+            let (upper, lower) = (row_px * i as i32 + 1, row_px * (i as i32 + 1) - 1);
             label(area, &format!("CPU {cpu}"), (LEFT - 6, (upper + lower) / 2), HPos::Right)?;
             let mut at = 0.0;
             for (part, (_, colour, _)) in parts.iter().zip(PARTS) {

@@ -31,20 +31,25 @@ pub fn chart(id: String, side: Side, keys: &Keys, until_ns: u64) -> Result<Optio
     };
     let of_width = |width: u32| lanes(run, &keys.of_task, until_ns, width - LEFT - RIGHT);
     let merged = of_width(960).iter().any(|lane| lane.merged);
-    let mut desc = format!(
+    let desc = format!(
         "Timeline of {} CPUs over {}: one lane for each CPU, coloured by who ran there; blank \
          where none of the scene's tasks ran.",
         run.cpus.len(),
         ns(until_ns)
     );
-    if merged {
-        desc += " There are more changes than can be drawn: every point shows who had most of its time.";
-    }
+    let note = match merged {
+        true => {
+            "On some CPUs there were more changes than can be drawn: there every point shows who \
+             had most of its time. The table below has all of it."
+        }
+        false => "",
+    };
     let chart = Chart {
         id,
         class: "timeline",
         title: format!("Who ran where, under {}", side.title),
         desc,
+        note: note.into(),
         legend: keys.legend(),
         data: data(side, keys),
         ..Chart::default()

@@ -40,8 +40,8 @@ pub fn chart(sides: &[Side]) -> Result<Option<Chart>> {
         data: Grid::new(&head, all.iter().map(cells).collect()),
         ..Chart::default()
     };
-    // Whole decades' neighbours: a log axis cannot begin at 0.
-    let range = (least.max(1) as f64 / 1.5, most.max(2) as f64 * 1.5);
+    // Whole decades, so that at least two of them are written at the axis.
+    let range = (decade(least), decade(most) * 10.0);
     let drawn = chart.drawn(
         |_| height(all.len()),
         |area, _| {
@@ -55,6 +55,11 @@ pub fn chart(sides: &[Side]) -> Result<Option<Chart>> {
         },
     );
     drawn.map(Some)
+}
+
+/// The greatest power of ten that is not above.
+fn decade(ns: u64) -> f64 {
+    10f64.powi(ns.max(1).ilog10() as i32)
 }
 
 fn marks(frame: &Frame, row: usize, side: usize, l: &Latency) -> Result<()> {
