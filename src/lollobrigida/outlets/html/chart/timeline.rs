@@ -40,7 +40,7 @@ pub fn chart(id: String, side: Side, keys: &Keys, until_ns: u64) -> Result<Optio
     let note = match merged {
         true => {
             "On some CPUs there were more changes than can be drawn: there every point shows who \
-             had most of its time. The table below has all of it."
+             had most of its time. The table has the shares of all."
         }
         false => "",
     };
