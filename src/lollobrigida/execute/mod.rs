@@ -4,6 +4,7 @@
 
 pub mod daemon;
 pub mod interrupt;
+pub mod run;
 pub mod sched_ext;
 pub mod schedulers;
 

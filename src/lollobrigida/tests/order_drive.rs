@@ -3,6 +3,7 @@
 //! scheduler that was started is stopped, and the machine is restored, whatever happens.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Result, bail};
@@ -111,6 +112,7 @@ fn empty_run(plan: &Plan) -> Run {
         timeline: Vec::new(),
         warnings: Vec::new(),
         missing: Vec::new(),
+        sources: BTreeMap::new(),
     }
 }
 
