@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The program `lollobrigida`.
+//! The program `lollobrigida`: runs a scene of tasks and shows how the scheduler in charge
+//! balanced it. Exit codes: see [`lollobrigida::cli::exit`].
 
-use anyhow::{Context, Result};
+use std::process::ExitCode;
 
-/// Only `actor --board-fd N --task I`.
-fn main() -> Result<()> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let number = |i: usize| args.get(i).and_then(|arg| arg.parse::<usize>().ok());
-    let (board, task) = number(2).zip(number(4)).context("usage: actor --board-fd N --task I")?;
-    lollobrigida::actor::main(i32::try_from(board)?, task)
+use clap::Parser;
+use lollobrigida::cli::{self, Opts};
+
+fn main() -> ExitCode {
+    cli::exit::conclude(cli::execute(Opts::parse()))
 }

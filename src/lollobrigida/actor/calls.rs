@@ -57,7 +57,13 @@ impl Caller {
             socket: if kind == CallKind::Socket { Some(UnixStream::pair()?) } else { None },
             file: (kind == CallKind::Lock).then_some(file),
             pages: match kind {
-                CallKind::Fault => Some(Pages::map(FAULT_PAGES)?),
+                CallKind::Fault => {
+                    let pages = Pages::map(FAULT_PAGES)?;
+                    // a fault must bring one page; refused by kernels that know no other
+                    // SAFETY: advice about a mapping of our own.
+                    unsafe { libc::madvise(pages.begin(), pages.bytes, libc::MADV_NOHUGEPAGE) };
+                    Some(pages)
+                }
                 CallKind::Mprotect => Some(Pages::map(1)?),
                 _ => None,
             },
@@ -240,5 +246,31 @@ impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: mapped by `map`, used by nobody any more.
         unsafe { libc::munmap(self.begin(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says where")]
+mod tests {
+    use super::*;
+
+    /// Page faults of this thread so far.
+    fn faults() -> i64 {
+        let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_THREAD);
+        usage.unwrap().minor_page_faults()
+    }
+
+    #[test]
+    fn fault_faults_at_each_turn_also_in_memory_it_has_touched() {
+        let mut caller = Caller::prepare(CallKind::Fault, (-1, 0)).unwrap();
+        let before = faults();
+        let turns = 10 * FAULT_PAGES as i64;
+        (0..turns).for_each(|_| assert_eq!(caller.make().unwrap().faults, 1));
+        assert!(faults() - before >= turns, "{} of {turns}", faults() - before);
+    }
+
+    #[test]
+    fn a_call_that_fails_is_an_error() {
+        assert!(Caller::prepare(CallKind::Lock, (-1, 0)).unwrap().make().is_err());
     }
 }

@@ -17,7 +17,7 @@ const DIGITS: u8 = 3;
 pub struct Histogram(Hdr<u64>);
 
 impl Histogram {
-    /// An empty one, all its memory allocated (some 200 KB).
+    /// An empty one, all its memory allocated (some 250 KB).
     #[must_use]
     pub fn new() -> Self {
         let empty = Hdr::new_with_bounds(1, MOST_NS, DIGITS);

@@ -66,8 +66,9 @@ impl<E: Into<Error>> From<E> for Failure {
 fn measured(board: &Board, index: usize) -> Result<(), Failure> {
     let task = &board.plan().tasks[index];
     prepare::identity(board.runner(), &board.plan().groups[task.group], task.nth)?;
-    prepare::timers()?;
-    let mut work = Work::prepare(board, index);
+    prepare::signals()?;
+    let mut work = Work::prepare(board, index)?;
+    board.bring_in_links(index);
     let notes = prepare::memory();
     work.rehearse().context("a system call of the scene failed when it was tried")?;
     let start_ns = board.ready(index);

@@ -39,13 +39,18 @@ fn name(group: &str, nth: u32) -> String {
     format!("{}{end}", &group[..keep])
 }
 
-/// Sleeps end on time, and early when the run is stopped.
-pub(super) fn timers() -> Result<()> {
-    prctl::set_timerslack(1).context("the timer slack cannot be set")?;
+/// Sleeps end on time, and early when the run is stopped. Ctrl-C is the runner's business.
+pub(super) fn signals() -> Result<()> {
     extern "C" fn nothing(_: i32) {}
-    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler does nothing.
-    unsafe { sigaction(STOP_SIGNAL, &action) }.context("the stop signal cannot be handled")?;
+    prctl::set_timerslack(1).context("the timer slack cannot be set")?;
+    for (signal, handler) in
+        [(STOP_SIGNAL, SigHandler::Handler(nothing)), (Signal::SIGINT, SigHandler::SigIgn)]
+    {
+        let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+        // SAFETY: the handler does nothing.
+        unsafe { sigaction(signal, &action) }
+            .with_context(|| format!("{signal} cannot be handled"))?;
+    }
     Ok(())
 }
 
@@ -99,7 +104,8 @@ fn region(line: &str) -> Option<(usize, usize, i32)> {
     ours.then_some((begin, end - begin, advice))
 }
 
-fn populate((begin, bytes, advice): (usize, usize, i32)) {
+/// Brings pages in before they are used.
+pub(super) fn populate((begin, bytes, advice): (usize, usize, i32)) {
     // A kernel before 5.14 does not know the advice: the pages come at first use, as the
     // rehearsal of each task's work does for most.
     // SAFETY: brings pages of our own mappings in and changes nothing in them.

@@ -23,18 +23,19 @@ pub(super) struct Sampler {
     gap_ns: u64,
     /// The list was full then.
     until_ns: Option<u64>,
+    /// In the fastest chunk so far.
     ns_per_step: f64,
 }
 
 impl Sampler {
-    /// For CPUs below `cpus` and steps of that length.
-    pub fn new(cpus: usize, steps_per_us: f64) -> Self {
+    /// For CPUs below `cpus`.
+    pub fn new(cpus: usize) -> Self {
         Self {
             steps: vec![0; cpus],
             spans: Vec::with_capacity(MOST_SPANS),
             gap_ns: FIRST_GAP_NS,
             until_ns: None,
-            ns_per_step: 1000.0 / steps_per_us,
+            ns_per_step: f64::INFINITY,
         }
     }
 
@@ -46,9 +47,11 @@ impl Sampler {
         if self.until_ns.is_some() {
             return;
         }
+        let took_ns = to_ns.saturating_sub(from_ns);
+        self.ns_per_step = self.ns_per_step.min(took_ns as f64 / steps as f64);
         let should_ns = (steps as f64 * self.ns_per_step) as u64;
         let slow_ns = should_ns.saturating_mul(SLOW).saturating_add(self.gap_ns);
-        let from_ns = match to_ns.saturating_sub(from_ns) > slow_ns {
+        let from_ns = match took_ns > slow_ns {
             true => to_ns - should_ns,
             false => from_ns,
         };
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn chunks_on_one_cpu_are_one_span_and_a_preempted_one_begins_late() {
-        let mut sampler = Sampler::new(2, 1.0);
+        let mut sampler = Sampler::new(2);
         sampler.chunk(1000, 11_000, 0, 10);
         sampler.chunk(11_000, 21_000, 0, 10);
         sampler.chunk(21_000, 9_031_000, 0, 10);
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_full_list_loses_pauses_before_spans() {
-        let mut sampler = Sampler::new(2, 1.0);
+        let mut sampler = Sampler::new(2);
         let mut now = 1000;
         for _ in 0..5 * MOST_SPANS {
             sampler.chunk(now, now + 1000, 0, 1);
@@ -151,7 +154,7 @@ mod tests {
         assert!(report.spans.len() <= MOST_SPANS && report.span_gap_ns > FIRST_GAP_NS);
         assert_eq!(report.spans[report.spans.len() - 1].to_ns, now - 50_000);
 
-        let mut sampler = Sampler::new(2, 1.0);
+        let mut sampler = Sampler::new(2);
         for i in 0..5000 {
             let from_ns = 1000 + i * 50_000;
             sampler.chunk(from_ns, from_ns + 1000, (i % 2) as u32, 1);

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::{Call, Phase, Plan, Rhythm, Scale, Task, links};
-use crate::scene::{self, Amount, Cpus, Group, Scene};
+use crate::scene::{self, Amount, CallKind, Cpus, Group, Scene, Sched};
 
 /// Above this an amount is a mistake: three centuries of computing, and room to add.
 const MOST_STEPS: f64 = 9e18;
@@ -108,6 +108,12 @@ fn below(word: u64, bound: u64) -> u64 {
 
 fn phases(group: &Group, limited: bool, scale: &Scale) -> Result<Vec<Phase>> {
     ensure!(!group.phases.is_empty(), "has no phase: its tasks would do nothing; give it one");
+    let forks = group.phases.iter().any(|p| p.call.is_some_and(|c| c.kind == CallKind::Fork));
+    ensure!(
+        !forks || !matches!(group.sched, Sched::Deadline { .. }),
+        "makes children with `fork`, which the kernel refuses to DEADLINE tasks; \
+         take another policy or another call"
+    );
     group
         .phases
         .iter()

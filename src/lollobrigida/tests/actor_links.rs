@@ -6,6 +6,7 @@
 mod actor_help;
 
 use actor_help::*;
+use lollobrigida::actor::report::latency;
 use lollobrigida::scene::{Amount, Group, Rhythm};
 
 const SHORT: Amount = Amount::Loops(0.1);
@@ -34,8 +35,26 @@ fn every_item_goes_through_a_chain_once() {
     assert!(told.iter().all(|r| !r.cut));
     // ages are told at the end of the chain, and are of the chain's begin
     assert_eq!((&told[0].item_age, &told[1].item_age), (&None, &None));
-    let age = lollobrigida::actor::report::latency(told[2].item_age.as_ref().unwrap());
-    assert!(age.count == 300 && age.min_ns > 0);
+    assert_eq!(latency(told[2].item_age.as_ref().unwrap()).count, 300);
+}
+
+#[test]
+fn an_item_is_as_old_as_what_it_was_made_of() {
+    let slow = Group {
+        phases: vec![endless(Rhythm::Items { burst: Amount::Loops(20.0) })],
+        ..follower("passes", 1, &["makes"])
+    };
+    let told = run(&build(vec![source("makes", 1, 50.0), slow, follower("takes", 1, &["passes"])]));
+    let age = latency(told[2].item_age.as_ref().unwrap());
+    let burst_ns = (told[1].ended_ns - told[1].begun_ns) as f64 / 50.0;
+    assert!(age.mean_ns > burst_ns / 2.0, "{age:?}, in between {burst_ns}");
+
+    let late = Group { start_us: 50_000, ..source("late", 1, 3.0) };
+    let told =
+        run(&build(vec![source("early", 1, 3.0), late, follower("joins", 1, &["early", "late"])]));
+    let age = latency(told[2].item_age.as_ref().unwrap());
+    // what was early waited for what was late
+    assert!(age.max_ns > (told[1].begun_ns - told[0].begun_ns) / 2, "{age:?}");
 }
 
 #[test]

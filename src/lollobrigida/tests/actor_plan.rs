@@ -7,7 +7,7 @@ mod actor_help;
 
 use actor_help::*;
 use lollobrigida::plan::{self, Plan, Right, Scale, expect};
-use lollobrigida::scene::{Amount, Cgroup, Cpus, Group, Phase, Rhythm, Scene, Sched};
+use lollobrigida::scene::{Amount, CallKind, Cgroup, Cpus, Group, Phase, Rhythm, Scene, Sched};
 use proptest::prelude::*;
 
 fn cpus(list: &[u32]) -> Cpus {
@@ -123,6 +123,13 @@ fn what_cannot_run_is_refused_with_its_group_and_a_way_out() {
         (
             vec![Group { follows: vec!["b".into()], ..steady("a", 1) }, steady("b", 1)],
             "no phase that takes",
+        ),
+        (
+            vec![Group {
+                sched: Sched::Deadline { runtime_us: 1, deadline_us: 2, period_us: 3 },
+                ..group("a", calling(CallKind::Fork, 1))
+            }],
+            "refuses to DEADLINE tasks",
         ),
         (vec![Group { phases: vec![], ..steady("a", 1) }], "no phase"),
         (vec![Group { jitter_pct: 101, ..steady("a", 1) }], "101 %"),

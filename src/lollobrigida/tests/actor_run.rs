@@ -10,7 +10,7 @@ use std::time::Duration;
 use actor_help::*;
 use lollobrigida::actor::board::{Board, State, Wait};
 use lollobrigida::actor::report::latency;
-use lollobrigida::scene::{Amount, Group, Phase, Rhythm};
+use lollobrigida::scene::{Amount, Call, CallKind, Group, Phase, Rhythm};
 use nix::sys::signal::{Signal, kill};
 
 const LOOP: u64 = 4096;
@@ -142,6 +142,58 @@ fn a_task_that_cannot_prepare_says_why() {
     assert_eq!(board.state(0), State::Failed);
     let why = board.report(0).unwrap().failed.unwrap();
     assert!(why.contains("did not start this task itself"), "{why}");
+}
+
+#[test]
+fn a_task_without_its_memory_says_so_and_the_others_run() {
+    let plan = build(vec![
+        Group { memory_kb: u64::MAX, ..group("greedy", phase(1.0, Rhythm::Steady)) },
+        group("modest", phase(1.0, Rhythm::Steady)),
+    ]);
+    let told = run(&plan);
+    assert!(told[0].failed.as_ref().unwrap().contains("no memory of"), "{told:?}");
+    assert_eq!(told[1].failed, None);
+}
+
+#[test]
+fn the_same_plan_is_the_same_work() {
+    let rhythm = Rhythm::Sleep { every: TENTH, sleep_us: 10 };
+    let call = Some(Call { kind: CallKind::Getppid, every: Amount::Loops(0.7) });
+    let phase = Phase { call, ..phase(40.0, rhythm) };
+    let plan = build(vec![Group { jitter_pct: 80, count: 2, ..group("jitter", phase) }]);
+    let (one, other) = (run(&plan), run(&plan));
+    assert_eq!((one[0].calls, one[1].calls), (other[0].calls, other[1].calls));
+    assert_eq!(one[0].steps, other[0].steps);
+    assert_ne!(one[0].calls.sleeps, one[1].calls.sleeps);
+}
+
+#[test]
+fn tasks_end_with_their_runner() {
+    let (from, to) = nix::unistd::pipe().unwrap();
+    // SAFETY: the child makes a run and exits without unwinding into the test.
+    let runner = match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Parent { child } => child,
+        nix::unistd::ForkResult::Child => {
+            let plan = build(vec![group("left", endless(Rhythm::Steady))]);
+            let board = Board::create(&plan).unwrap();
+            let pid = spawn(&board, 0, || {});
+            let ready = board.wait_ready(LONG) == Wait::All;
+            board.start();
+            nix::unistd::write(&to, &pid.as_raw().to_ne_bytes()).unwrap();
+            // SAFETY: as in the helper.
+            unsafe { libc::_exit((!ready).into()) }
+        }
+    };
+    let mut pid = [0; 4];
+    nix::unistd::read(&from, &mut pid).unwrap();
+    nix::sys::wait::waitpid(runner, None).unwrap();
+    let stat = format!("/proc/{}/stat", i32::from_ne_bytes(pid));
+    // gone, or a zombie that its new parent has not looked at yet
+    let begin = std::time::Instant::now();
+    while std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z ")) {
+        assert!(begin.elapsed() < LONG, "the task lives on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::plan::Plan;
+use crate::plan::{Link, Plan};
 
 /// Pages, and more than the cache lines of any machine: neighbours do not disturb.
 const PAGE: usize = 4096;
@@ -99,11 +99,16 @@ impl Layout {
         for link in &plan.links {
             let begin = end.next_multiple_of(PAGE);
             links.push(begin);
-            let per_item = size_of::<u64>() + link.item_bytes as usize;
-            end = begin + size_of::<LinkWords>() + link.items as usize * per_item;
+            end = begin + link_bytes(link);
         }
         let scratch = end.next_multiple_of(PAGE);
         let reports = scratch + SCRATCH_BYTES;
         Self { slots, links, scratch, reports, plan: reports + plan.tasks.len() * REPORT_BYTES }
     }
+}
+
+/// What a link takes: its words, and for each item that fits a stamp and its bytes.
+pub(super) fn link_bytes(link: &Link) -> usize {
+    let per_item = size_of::<u64>() + link.item_bytes as usize;
+    size_of::<LinkWords>() + link.items as usize * per_item
 }

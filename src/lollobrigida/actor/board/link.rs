@@ -182,3 +182,82 @@ fn close(side: &Side) -> u64 {
     futex::wake(&side.word);
     1
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says where")]
+mod tests {
+    use super::*;
+    use crate::actor::clock::monotonic_ns;
+    use crate::plan::{Link, Plan, Scale, Task};
+    use crate::scene::Sched;
+
+    /// Two tasks and a link of three items.
+    fn board() -> Board {
+        let task = |takes, posts| Task {
+            group: 0,
+            nth: 0,
+            sched: Sched::Normal { nice: 0 },
+            cpus: None,
+            cgroup: None,
+            start_us: 0,
+            memory_kb: 0,
+            jitter_pct: 0,
+            seed: 0,
+            takes,
+            posts,
+            phases: vec![],
+        };
+        Board::create(&Plan {
+            scene: String::new(),
+            why: String::new(),
+            good: String::new(),
+            scale: Scale { steps_per_us: 1.0, steps_per_loop: 1.0, work: 1.0 },
+            limit_us: None,
+            rt_cpus: None,
+            groups: vec![String::new()],
+            tasks: vec![task(vec![], vec![0]), task(vec![0], vec![])],
+            links: vec![Link { from: 0, to: 1, items: 3, item_bytes: 200 }],
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn items_arrive_once_and_in_order_also_those_before_the_end() {
+        const ITEMS: u64 = 20_000;
+        let board = board();
+        let (mut sender, mut receiver) = (board.sender(0), board.receiver(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut calls = LinkCalls::default();
+                for stamp in 0..ITEMS {
+                    assert_eq!(sender.post(stamp, None, &mut calls), Turn::Item(stamp));
+                }
+                sender.close();
+            });
+            let mut calls = LinkCalls::default();
+            for stamp in 0..ITEMS {
+                assert_eq!(receiver.take(None, &mut calls), Turn::Item(stamp));
+            }
+            assert_eq!(receiver.take(None, &mut calls), Turn::Closed);
+        });
+    }
+
+    #[test]
+    fn a_full_buffer_blocks_and_nobody_waits_longer_than_told() {
+        let board = board();
+        let (mut sender, mut receiver) = (board.sender(0), board.receiver(0));
+        let mut calls = LinkCalls::default();
+        let soon = || Some(monotonic_ns() + 1_000_000);
+        assert_eq!(receiver.take(soon(), &mut calls), Turn::Left);
+        for stamp in 0..3 {
+            assert_eq!(sender.post(stamp, None, &mut calls), Turn::Item(stamp));
+        }
+        assert_eq!(sender.post(3, soon(), &mut calls), Turn::Left);
+        assert_eq!(receiver.take(None, &mut calls), Turn::Item(0));
+        assert_eq!(sender.post(3, soon(), &mut calls), Turn::Item(3));
+        board.stop();
+        assert_eq!(sender.post(4, None, &mut calls), Turn::Left);
+        receiver.close();
+        assert_eq!(sender.post(4, None, &mut calls), Turn::Closed);
+    }
+}

@@ -34,7 +34,8 @@ use crate::plan::Plan;
 pub enum State {
     /// Not there yet, or preparing.
     Fresh = 0,
-    /// Waits for the start signal.
+    /// About to wait for the start signal, or waiting: a counter of system calls that is
+    /// enabled before the process sleeps sees the begin of that wait too.
     Ready = 1,
     /// In its measured part.
     Running = 2,
@@ -53,8 +54,9 @@ pub struct Board {
 }
 
 impl Board {
-    /// Makes the board of a plan. The tasks must be children of the calling process: they
-    /// end with it.
+    /// Makes the board of a plan. The tasks must be children of the calling process, and
+    /// are killed when the thread that started them ends: start them from one that lives
+    /// as long as the run.
     ///
     /// # Errors
     /// When there is no memory for it.

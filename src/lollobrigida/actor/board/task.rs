@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::link::{Receiver, Sender};
-use super::{Board, REPORT_BYTES, State};
+use super::{Board, REPORT_BYTES, State, layout};
 use crate::actor::clock::{Clock, Tsc};
-use crate::actor::futex;
 use crate::actor::report::Report;
+use crate::actor::{futex, prepare};
 
 impl Board {
     /// The process that made the board.
@@ -35,6 +35,16 @@ impl Board {
     /// A part of the board's file that any task may write to: 64 KiB from that offset.
     pub(in crate::actor) fn scratch(&self) -> (RawFd, i64) {
         (self.fd(), self.layout.scratch as i64)
+    }
+
+    /// Maps the buffers of task `i` before they are used.
+    pub(in crate::actor) fn bring_in_links(&self, i: usize) {
+        let task = &self.plan.tasks[i];
+        for link in task.takes.iter().chain(&task.posts) {
+            let bytes = layout::link_bytes(&self.plan.links[*link]);
+            let begin = self.memory.area(self.layout.links[*link], bytes);
+            prepare::populate((begin.expose_provenance(), bytes, libc::MADV_POPULATE_WRITE));
+        }
     }
 
     /// The way to read time that the runner chose for all.
