@@ -22,7 +22,7 @@ use crate::scene::{CallKind, Cgroup, Cpus, Sched};
 pub const STEPS_PER_LOOP: u64 = 4096;
 
 /// How the runner was told to read a scene.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Scale {
     /// Steps in a microsecond: measured, cached or given.
     pub steps_per_us: f64,
