@@ -3,6 +3,7 @@
 //! The data flows down this list.
 
 pub mod actor;
+pub mod cli;
 pub mod compare;
 pub mod execute;
 pub mod measure;

@@ -1,2 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! To come.
+//! The same scene under several schedulers: which ones, in which order, and the walk
+//! through that order which always gives the machine back.
+
+pub mod drive;
+pub mod order;
+pub mod under;

@@ -2,6 +2,12 @@
 //! What is done to the machine, behind one trait, so that the order of things can be
 //! rehearsed and tested without doing them.
 
+pub mod daemon;
+pub mod interrupt;
+pub mod run;
+pub mod sched_ext;
+pub mod schedulers;
+
 use anyhow::Result;
 
 use crate::plan::Plan;
@@ -25,6 +31,20 @@ pub enum Purpose {
     /// The n-th measured run under this scheduler, from 0.
     Measure(u32),
 }
+
+/// [`Warning::code`] of a run during which the kernel ejected the scheduler, or the
+/// scheduler's program ended: what was measured is not about that scheduler alone.
+pub const EJECTED: &str = "ejected";
+
+/// Rights, or something of the kernel or the machine, are lacking. Says what and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unfit(pub String);
+
+/// A signal came.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted by a signal")]
+pub struct Interrupted;
 
 /// In the order in which it is called: survey, then per scheduler start, runs, stop, and
 /// at the end, also after a failure, restore.

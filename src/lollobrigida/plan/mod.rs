@@ -3,6 +3,14 @@
 //! choice made, every task numbered. The same scene, calibration and scale give the same
 //! plan, and a task's work is its plan and nothing else.
 
+mod build;
+pub mod calibration;
+mod expect;
+mod links;
+
+pub use build::build;
+pub use expect::{Expectation, Need, Right, expect};
+
 use serde::{Deserialize, Serialize};
 
 use crate::scene::{CallKind, Cgroup, Cpus, Sched};
@@ -14,7 +22,7 @@ use crate::scene::{CallKind, Cgroup, Cpus, Sched};
 pub const STEPS_PER_LOOP: u64 = 4096;
 
 /// How the runner was told to read a scene.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Scale {
     /// Steps in a microsecond: measured, cached or given.
     pub steps_per_us: f64,

@@ -3,8 +3,12 @@
 //! Times are in ns unless the name says otherwise. `None`: not known here, and
 //! [`Run::missing`] says why.
 
+pub mod comparison;
+pub mod figures;
+
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON form: changes when a field is renamed, removed or means something
@@ -12,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 1;
 
 /// One run of one scene under one scheduler.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -46,10 +50,14 @@ pub struct Run {
     pub warnings: Vec<Warning>,
     /// Which figures are absent, and why.
     pub missing: Vec<Missing>,
+    /// How the figures that can be had in more than one way were had this time, by field:
+    /// `cpu_time_ns`, `timeline`, `migrations`. What each is worth: docs/measures.md.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
 }
 
 /// The scheduler in charge of normal tasks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduler {
     /// As the user named it (`--under`), or what was found.
     pub name: String,
@@ -58,7 +66,7 @@ pub struct Scheduler {
 }
 
 /// The machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// `uname -r`.
     pub kernel: String,
@@ -71,7 +79,7 @@ pub struct Machine {
 }
 
 /// One task.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Index of its group.
     pub group: usize,
@@ -116,7 +124,7 @@ pub struct Task {
 }
 
 /// A distribution. All in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// How many values.
     pub count: u64,
@@ -139,7 +147,7 @@ pub struct Latency {
 }
 
 /// A group of equal tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its name.
     pub name: String,
@@ -164,7 +172,7 @@ pub struct Group {
 }
 
 /// Of a figure over the tasks of a group. The deviation is that of a sample (n-1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Mean.
     pub mean_ns: f64,
@@ -177,7 +185,7 @@ pub struct Summary {
 }
 
 /// One CPU from start to end. The shares are of the makespan, 0 to 1, and sum to at most 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// Its number.
     pub cpu: u32,
@@ -194,7 +202,7 @@ pub struct Cpu {
 }
 
 /// A task was on a CPU for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     /// Task index.
     pub task: u32,
@@ -207,7 +215,7 @@ pub struct Span {
 }
 
 /// Teaches: what was seen, why it matters, what to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// A short fixed word for programs: `noisy`, `throttled`, `frequency`, ...
     pub code: String,
@@ -216,7 +224,7 @@ pub struct Warning {
 }
 
 /// A figure that could not be had.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// The figure, as its field is named: `cpu_time_ns`.
     pub what: String,

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the kernel says about sched_ext: /sys/kernel/sched_ext (Linux 6.12 and newer, see
+//! Documentation/scheduler/sched-ext.rst).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The kernel's directory of sched_ext.
+#[derive(Clone, Debug)]
+pub struct SchedExt(PathBuf);
+
+/// What is in charge, as far as sched_ext knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InCharge {
+    /// `enabled`, `disabled`, or on the way from one to the other.
+    pub state: String,
+    /// Name of the scheduler; `None`: none.
+    pub ops: Option<String>,
+    /// Schedulers that were ever enabled since boot.
+    pub enable_seq: Option<u64>,
+}
+
+impl InCharge {
+    /// A sched_ext scheduler schedules.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.state == "enabled"
+    }
+
+    /// The kernel's own schedules.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.state == "disabled"
+    }
+}
+
+impl SchedExt {
+    /// The running kernel's.
+    #[must_use]
+    pub fn here() -> Self {
+        Self::at(Path::new("/sys/kernel/sched_ext"))
+    }
+
+    /// For tests: a directory with the same files.
+    #[must_use]
+    pub fn at(dir: &Path) -> Self {
+        Self(dir.to_owned())
+    }
+
+    /// `None`: this kernel has no sched_ext.
+    #[must_use]
+    pub fn read(&self) -> Option<InCharge> {
+        let file = |name: &str| fs::read_to_string(self.0.join(name)).ok();
+        let word = |name: &str| file(name).map(|text| text.trim().to_owned());
+        let state = word("state")?;
+        // the directory root is there while a scheduler is
+        let ops = word("root/ops").filter(|ops| !ops.is_empty());
+        Some(InCharge { state, ops, enable_seq: word("enable_seq").and_then(|t| t.parse().ok()) })
+    }
+}
+
+/// Running programs whose name is that of a sched_ext scheduler, as `scx_bpfland (712)`.
+#[must_use]
+pub fn running_programs() -> Vec<String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(|pid| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        name.starts_with("scx_").then(|| format!("{} ({pid})", name.trim()))
+    })
+    .collect()
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The kernel's switch records: a ring for each CPU, into which the events of all tasks on
+//! that CPU write. Nobody is woken for them unless a ring is half full.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::{io, iter};
+
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+
+use crate::measure::perf;
+use crate::measure::spans::Switch;
+
+/// For all rings together. A record is 24 bytes, so two CPUs hold 1.4 million switches.
+const ALL_RINGS_BYTES: usize = 64 << 20;
+/// Of one ring. What everyone may lock (perf_event_mlock_kb is 516) less its first page is
+/// between these.
+const RING_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=8 << 20;
+/// Records kept in memory; what comes after is counted as lost.
+const KEPT_RECORDS: usize = 1 << 22;
+
+/// PERF_RECORD_LOST, PERF_RECORD_SWITCH: include/uapi/linux/perf_event.h.
+const RECORD_LOST: u32 = 2;
+const RECORD_SWITCH: u32 = 14;
+/// PERF_RECORD_MISC_SWITCH_OUT.
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+
+/// The rings of all CPUs.
+pub struct Rings {
+    /// By index in the list of CPUs.
+    rings: Vec<Sampler>,
+    /// What was taken from each.
+    taken: Vec<Vec<Switch>>,
+    lost: u64,
+}
+
+impl Rings {
+    /// An event writes its records in this form.
+    pub fn set_form(builder: &mut Builder) {
+        builder
+            .sample(SampleFlag::TID)
+            .sample(SampleFlag::TIME)
+            .sample_id_all(true)
+            .clockid(Clock::MONOTONIC);
+    }
+
+    /// Makes a ring for each CPU, as large as permitted.
+    ///
+    /// # Errors
+    /// In words: perf events or locked memory are not permitted.
+    pub fn open(cpus: &[u32]) -> Result<Self, String> {
+        let fair = ALL_RINGS_BYTES / cpus.len().max(1);
+        let mut bytes = fair.clamp(*RING_BYTES.start(), *RING_BYTES.end()).next_power_of_two();
+        loop {
+            let owners: io::Result<Vec<_>> = cpus.iter().map(|&cpu| owner(cpu, bytes)).collect();
+            let owners = owners.map_err(|err| perf::why(&err, 2))?;
+            let rings = owners.into_iter().map(|owner| owner.sampled(bytes));
+            match rings.collect::<io::Result<Vec<_>>>() {
+                Ok(rings) => {
+                    let taken = iter::repeat_with(Vec::new).take(rings.len()).collect();
+                    return Ok(Self { rings, taken, lost: 0 });
+                }
+                Err(err) if bytes <= *RING_BYTES.start() => {
+                    return Err(format!(
+                        "no memory may be locked for the kernel's switch records ({err}): raise \
+                         ulimit -l or /proc/sys/kernel/perf_event_mlock_kb, or run as root"
+                    ));
+                }
+                Err(_) => bytes /= 2,
+            }
+        }
+    }
+
+    /// The records of an event of the CPU with index `i` go into that CPU's ring.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn take_from(&self, i: usize, counter: &Counter) -> io::Result<()> {
+        /// include/uapi/linux/perf_event.h
+        const SET_OUTPUT: libc::Ioctl = libc::_IO(b'$' as u32, 5);
+        let ring = self.rings[i].as_raw_fd();
+        // SAFETY: both are open perf events; the call takes the second's number and no
+        // memory of ours.
+        match unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Readable when a ring is half full: then [`Rings::drain`].
+    pub fn fds(&self) -> impl Iterator<Item = RawFd> {
+        self.rings.iter().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Takes out what is there.
+    pub fn drain(&mut self) {
+        for (ring, taken) in self.rings.iter_mut().zip(&mut self.taken) {
+            while let Some(record) = ring.next_record() {
+                let bytes = record.to_contiguous();
+                match record.ty() {
+                    RECORD_SWITCH if taken.len() >= KEPT_RECORDS => self.lost += 1,
+                    RECORD_SWITCH => {
+                        let on = record.misc() & MISC_SWITCH_OUT == 0;
+                        taken.extend(switch(&bytes, on));
+                    }
+                    // an id, then how many
+                    RECORD_LOST => self.lost += u64_at(&bytes, 8).unwrap_or(1),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// All switches so far, by index of the CPU and in their order, and how many were lost.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Vec<Switch>>, u64) {
+        self.drain();
+        (self.taken, self.lost)
+    }
+}
+
+/// A ring belongs to an event of the runner, which outlives all tasks.
+fn owner(cpu: u32, ring_bytes: usize) -> io::Result<Counter> {
+    let mut builder = Builder::new(Software::DUMMY);
+    Rings::set_form(&mut builder);
+    builder.observe_self().one_cpu(cpu as usize).wakeup_watermark(ring_bytes / 2);
+    perf::open_any_mode(&mut builder)
+}
+
+/// The body of a record in our form: pid, tid, time.
+fn switch(bytes: &[u8], on: bool) -> Option<Switch> {
+    let pid = i32::from_ne_bytes(*bytes.first_chunk()?);
+    Some(Switch { at_ns: u64_at(bytes, 8)?, pid, on })
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What may make the figures worth less. Each warning says what was seen, why it matters
+//! and what to do; the codes are fixed.
+
+pub mod machine;
+pub mod seen;
+
+use crate::result::Warning;
+
+fn warning(code: &str, text: String) -> Warning {
+    Warning { code: code.into(), text }
+}

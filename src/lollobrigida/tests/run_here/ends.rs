@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Runs that do not end as planned still end, tell how, and leave nothing behind.
+
+use std::thread;
+
+use lollobrigida::execute::run::signals;
+use lollobrigida::plan::{Phase, Rhythm, Task};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::help::{
+    SOME_STEPS, assert_nothing_left, options, plan, run, steady, turn, wait_until_running,
+};
+
+#[test]
+fn the_limit_cuts() {
+    let _turn = turn();
+    let sleeper = Phase {
+        work_steps: u64::MAX,
+        duration_us: None,
+        rhythm: Rhythm::Sleep { every_steps: 1000, sleep_us: 60_000_000 },
+        call: None,
+    };
+    let sleeper = Task { phases: vec![sleeper], ..steady(0) };
+    let mut plan = plan(vec![vec![steady(u64::MAX), steady(u64::MAX)], vec![sleeper]]);
+    plan.limit_us = Some(300_000);
+    let run = run(&plan);
+    assert!(run.cut);
+    assert!(run.makespan_ns >= 300_000_000, "{}", run.makespan_ns);
+    for task in &run.tasks {
+        assert_eq!(task.cut.as_deref(), Some("the limit of 300ms"));
+        assert!(task.steps > 0);
+        // the stop signal is none of the scene's calls
+        assert!(task.calls_seen.is_none_or(|seen| seen == task.calls_made), "{task:?}");
+    }
+    assert!(run.groups.iter().all(|group| group.finished == 0));
+    assert_nothing_left();
+}
+
+#[test]
+fn a_killed_task_is_told_and_the_others_finish() {
+    let _turn = turn();
+    let plan = plan(vec![vec![steady(u64::MAX)], vec![steady(10 * SOME_STEPS)]]);
+    let killer = thread::spawn(|| {
+        let pids = wait_until_running(2);
+        // tasks are started in the plan's order
+        kill(Pid::from_raw(pids[0]), Signal::SIGKILL).expect("killed");
+    });
+    let run = run(&plan);
+    killer.join().expect("killer");
+    assert!(!run.cut);
+    let (killed, other) = (&run.tasks[0], &run.tasks[1]);
+    assert_eq!(killed.cut.as_deref(), Some("killed by SIGKILL"));
+    assert!(killed.wall_ns > 0 && killed.cpu_ns > 0);
+    assert_eq!((other.steps, &other.cut), (10 * SOME_STEPS, &None));
+    assert_nothing_left();
+}
+
+#[test]
+fn signals_cut_the_run_not_the_runner() {
+    let _turn = turn();
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let sender = thread::spawn(move || {
+            wait_until_running(2);
+            kill(Pid::this(), signal).expect("sent");
+        });
+        let run = run(&plan(vec![vec![steady(u64::MAX), steady(u64::MAX)]]));
+        sender.join().expect("sender");
+        assert!(run.cut && signals::came());
+        let told = |task: &lollobrigida::result::Task| {
+            task.cut.as_deref() == Some("a signal to the runner")
+        };
+        assert!(run.tasks.iter().all(told), "{:?}", run.tasks);
+        assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_program_without_tasks_is_no_run() {
+    let _turn = turn();
+    let mut options = options();
+    options.program = "/bin/false".into();
+    let scheduler = lollobrigida::measure::machine::scheduler();
+    let plan = plan(vec![vec![steady(1), steady(1)]]);
+    let err = lollobrigida::execute::run::run(&plan, scheduler, &options).expect_err("no run");
+    assert!(
+        format!("{err:#}").contains("cannot prepare: ended by itself with exit code 1"),
+        "{err:#}"
+    );
+    assert_nothing_left();
+}
