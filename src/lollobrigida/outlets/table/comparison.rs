@@ -34,14 +34,14 @@ pub fn render(comparison: &Comparison, style: Style) -> String {
                 let title = if i == 0 { &*figure.title } else { "" };
                 let known = |value: Option<f64>| value.map_or("?".into(), |v| text(v, figure.unit));
                 let mark = if best.contains(&i) { BEST } else { "  " };
-                let strong = |t: String| style.cell(&t, best.contains(&i));
+                let strong = |t: String| Style::cell(&t, best.contains(&i));
                 let stdev = figure.stdev[i].map_or(String::new(), |v| text(v, figure.unit));
                 table.add_row([
-                    style.cell(title, false),
-                    style.cell(under, false),
+                    Style::cell(title, false),
+                    Style::cell(under, false),
                     strong(known(figure.mean[i]) + mark),
-                    style.cell(&stdev, false),
-                    style.cell(&figure.ratio[i].map_or("-".into(), |r| ratio(r, i)), false),
+                    Style::cell(&stdev, false),
+                    Style::cell(&figure.ratio[i].map_or("-".into(), |r| ratio(r, i)), false),
                 ]);
             }
         }
