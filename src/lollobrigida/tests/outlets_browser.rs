@@ -31,11 +31,11 @@ struct Seen {
     scrolls: f64,
     background: String,
     pale: Vec<String>,
-    charts: Vec<Seen1>,
+    charts: Vec<SeenChart>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Seen1 {
+struct SeenChart {
     id: String,
     left: f64,
     right: f64,
