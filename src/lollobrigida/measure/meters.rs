@@ -152,7 +152,8 @@ impl Meters {
         let cpu_time = self.on_cpu.as_mut().map(OnCpu::read).transpose();
         let migrations = self.migrations.as_mut().map(Migrations::read).transpose();
         let calls = self.calls.as_mut().map(Calls::read).transpose();
-        let (switches, lost) = self.rings.map(Rings::finish).unzip();
+        let counted = self.on_cpu.as_mut().map_or(Ok(0), OnCpu::lost).unwrap_or(0);
+        let (switches, lost) = self.rings.map(|rings| rings.finish(counted)).unzip();
         let by_cpu = |switches: Vec<Vec<Switch>>| self.cpus.iter().copied().zip(switches).collect();
         Ok(Figures {
             pids: self.pids,

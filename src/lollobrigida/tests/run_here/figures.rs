@@ -149,3 +149,26 @@ fn cgroups_are_made_and_removed() {
     }
     assert_nothing_left();
 }
+
+/// A task that sleeps so often, and how often the runner's thread woke up meanwhile.
+fn wakes_of_the_runner(sleeps: u64) -> u64 {
+    let woke = || {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("own status");
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.expect("own switches").trim().parse::<u64>().expect("a number")
+    };
+    let rhythm = Rhythm::Sleep { every_steps: 1000, sleep_us: 100 };
+    let phase = Phase { work_steps: sleeps * 1000, duration_us: None, rhythm, call: None };
+    let before = woke();
+    let run = run(&plan(vec![vec![Task { phases: vec![phase], ..steady(0) }]]));
+    assert!(run.timeline.len() as u64 >= sleeps / 2);
+    woke() - before
+}
+
+#[test]
+fn the_runner_sleeps_whatever_the_tasks_do() {
+    let _turn = turn();
+    let few = wakes_of_the_runner(10);
+    let many = wakes_of_the_runner(2000);
+    assert!(many < few + 500, "{few} with 10 sleeps, {many} with 2000");
+}
