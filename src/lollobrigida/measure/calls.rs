@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! System calls, as the kernel counts them: tracepoint raw_syscalls:sys_enter.
+//! System calls, as the kernel counts them: tracepoint raw_syscalls:sys_enter, without
+//! rt_sigreturn(2), which is how a task comes back from the signal that stops it.
 
+use std::ffi::CString;
+use std::os::fd::AsRawFd;
 use std::{fs, io};
 
 use perf_event::events::Tracepoint;
@@ -37,7 +40,10 @@ impl Calls {
         descriptors::make_room(pids.len())?;
         let counter = |&pid: &i32| {
             let mut builder = Builder::new(Tracepoint::with_id(id));
-            builder.observe_pid(pid).any_cpu().enabled(true).include_kernel().include_hv().build()
+            builder.observe_pid(pid).any_cpu().enabled(true).include_kernel().include_hv();
+            let counter = builder.build()?;
+            leave_out_sigreturn(&counter)?;
+            Ok(counter)
         };
         pids.iter().map(counter).collect::<io::Result<_>>().map(Self)
     }
@@ -48,5 +54,17 @@ impl Calls {
     /// The kernel's.
     pub fn read(&mut self) -> io::Result<Vec<u64>> {
         self.0.iter_mut().map(Counter::read).collect()
+    }
+}
+
+fn leave_out_sigreturn(counter: &Counter) -> io::Result<()> {
+    /// include/uapi/linux/perf_event.h
+    const SET_FILTER: libc::Ioctl = libc::_IOW::<*const libc::c_char>(b'$' as u32, 6);
+    let filter = CString::new(format!("id != {}", libc::SYS_rt_sigreturn))?;
+    // SAFETY: the counter is an open perf event; the kernel copies the text, which ends with
+    // a zero.
+    match unsafe { libc::ioctl(counter.as_raw_fd(), SET_FILTER, filter.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

@@ -51,7 +51,7 @@ impl Default for RunOptions {
 }
 
 /// Runs the plan once under the scheduler in charge, which `scheduler` names. Waits for
-/// another run of this process to end. SIGINT and SIGTERM cut the run
+/// another run of this process to end. SIGINT, SIGTERM and SIGHUP cut the run
 /// ([`signals::came`] tells); a task that dies is in the result.
 ///
 /// # Errors

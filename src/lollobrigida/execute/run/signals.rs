@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! SIGINT and SIGTERM end a run, not the runner: it cuts the run and cleans up.
+//! SIGINT, SIGTERM and SIGHUP end a run, not the runner: it cuts the run and cleans up.
 
 use std::io::{PipeReader, PipeWriter, Read, pipe};
 use std::os::fd::{AsRawFd, RawFd};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::{Context, Result};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-const CAUGHT: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
+const CAUGHT: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// The handler writes to it. Never closed, since a handler may run late.
 static PIPE: OnceLock<(PipeReader, PipeWriter)> = OnceLock::new();

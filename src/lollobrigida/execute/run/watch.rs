@@ -53,7 +53,7 @@ pub enum Woke {
     Over,
     /// The time came.
     Late,
-    /// SIGINT or SIGTERM.
+    /// One that [`Signals`] catches.
     Signal,
 }
 

@@ -3,17 +3,30 @@
 
 use std::collections::BTreeSet;
 
-use lollobrigida::plan::{Phase, Rhythm, Task};
+use lollobrigida::measure::cpu_stat::{CpuStat, tick_ns};
+use lollobrigida::plan::{Phase, Plan, Rhythm, Task};
 use lollobrigida::result::Run;
 use lollobrigida::scene::{Cgroup, Cpus, Sched};
 
 use super::help::{SOME_STEPS, assert_nothing_left, plan, run, steady, turn};
 
-/// Parts of it differ from the whole by less than 3 %.
-fn assert_sum(parts: impl IntoIterator<Item = u64>, whole: u64, what: &str) {
+/// A run, and the time that a hypervisor took meanwhile: perf's clock counts it as the
+/// task's, the kernel's account does not.
+fn run_with_steal(plan: &Plan) -> (Run, u64) {
+    let before = CpuStat::read().expect("/proc/stat");
+    let run = run(plan);
+    let ticks = CpuStat::read().expect("/proc/stat").since(&before);
+    let stolen: u64 = ticks.0.values().map(|ticks| ticks.steal).sum();
+    // each CPU's count is cut to whole ticks
+    let unseen = if stolen > 0 { ticks.0.len() as u64 } else { 0 };
+    (run, (stolen + unseen) * tick_ns())
+}
+
+/// Parts differ from the whole by less than `share` of it, and `more_ns`.
+fn assert_sum(parts: impl IntoIterator<Item = u64>, whole: u64, share: f64, more_ns: u64) {
     let sum: u64 = parts.into_iter().sum();
-    let apart = sum.abs_diff(whole) as f64 / whole.max(1) as f64;
-    assert!(apart < 0.03, "{what}: parts {sum}, whole {whole}");
+    let bound = whole as f64 * share + more_ns as f64;
+    assert!((sum.abs_diff(whole) as f64) < bound, "parts {sum}, whole {whole}, bound {bound}");
 }
 
 fn assert_cpus_whole(run: &Run) {
@@ -29,7 +42,7 @@ fn assert_cpus_whole(run: &Run) {
 fn steady_tasks_do_their_steps_and_their_times_agree() {
     let _turn = turn();
     let tasks = || vec![steady(SOME_STEPS), steady(SOME_STEPS)];
-    let run = run(&plan(vec![tasks(), tasks()]));
+    let (run, stolen_ns) = run_with_steal(&plan(vec![tasks(), tasks()]));
     assert!(!run.cut);
     assert_eq!(run.tasks.len(), 4);
     for task in &run.tasks {
@@ -37,8 +50,8 @@ fn steady_tasks_do_their_steps_and_their_times_agree() {
         assert!(task.cpu_ns > 0 && task.cpu_ns <= task.wall_ns + task.wall_ns / 20);
         assert!(task.begun_ns + task.wall_ns <= run.makespan_ns);
         let by_cpu = task.cpu_time_ns.as_ref().expect("known");
-        assert_sum(by_cpu.values().copied(), task.cpu_ns, "time on each CPU");
-        assert_eq!(task.calls_made, 0);
+        assert_sum(by_cpu.values().copied(), task.cpu_ns, 0.03, stolen_ns);
+        assert_eq!((task.calls_made, task.calls_seen.unwrap_or(0)), (0, 0));
     }
     assert_cpus_whole(&run);
     assert_eq!(run.groups.len(), 2);
@@ -54,13 +67,12 @@ fn the_timeline_covers_the_tasks_times() {
     for (index, task) in run.tasks.iter().enumerate() {
         let spans: Vec<_> =
             run.timeline.iter().filter(|span| span.task as usize == index).collect();
-        assert_sum(spans.iter().map(|span| span.to_ns - span.from_ns), task.cpu_ns, "spans");
         assert!(spans.windows(2).all(|two| two[0].to_ns <= two[1].from_ns), "one CPU at a time");
         for (cpu, time_ns) in task.cpu_time_ns.as_ref().expect("known") {
             let there = spans.iter().filter(|span| span.cpu == *cpu);
-            let sum: u64 = there.map(|span| span.to_ns - span.from_ns).sum();
-            let apart = sum.abs_diff(*time_ns) as f64 / task.cpu_ns as f64;
-            assert!(apart < 0.03, "CPU {cpu}: spans {sum}, counter {time_ns}");
+            // both are perf's, but a switch is counted a little before it is recorded
+            let each_ns = 20_000 * there.clone().count() as u64;
+            assert_sum(there.map(|span| span.to_ns - span.from_ns), *time_ns, 0.01, each_ns);
         }
         let moves = spans.windows(2).filter(|two| two[0].cpu != two[1].cpu).count() as u64;
         // the kernel also counts moves of a task that did not run in between

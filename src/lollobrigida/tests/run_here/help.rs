@@ -11,8 +11,8 @@ use lollobrigida::plan::{Phase, Plan, Rhythm, Scale, Task};
 use lollobrigida::result::{Run, Scheduler};
 use lollobrigida::scene::Sched;
 
-/// Some tens of milliseconds, also for a debug build.
-pub const SOME_STEPS: u64 = 20_000_000;
+/// Some hundred milliseconds in a debug build.
+pub const SOME_STEPS: u64 = 60_000_000;
 
 static TURN: Mutex<()> = Mutex::new(());
 

@@ -72,7 +72,8 @@ fn what_may_not_be_set_is_told_and_the_rest_runs() {
     assert!(run.cpus.iter().all(|cpu| cpu.rt == Some(0.0)), "nobody was a real-time task");
     for task in &run.tasks {
         let sum: u64 = task.cpu_time_ns.as_ref().expect("known").values().sum();
-        assert!(sum.abs_diff(task.cpu_ns) as f64 / (task.cpu_ns as f64) < 0.03);
+        // a hypervisor's time is in the one and not in the other
+        assert!(sum >= task.cpu_ns / 100 * 97, "{sum} of {}", task.cpu_ns);
         assert!(task.migrations.is_some());
     }
 }
