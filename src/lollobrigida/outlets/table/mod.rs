@@ -76,7 +76,7 @@ impl Style {
             .load_style(RULED)
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(self.width)
-            .set_header(titles.iter().map(|t| self.cell(t, true)));
+            .set_header(titles.iter().map(|t| Self::cell(t, true)));
         for (i, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, 1));
             if i > 0 && !left.contains(&titles[i]) {
@@ -86,9 +86,9 @@ impl Style {
         table
     }
 
-    fn cell(self, text: &str, bold: bool) -> Cell {
+    fn cell(text: &str, bold: bool) -> Cell {
         let cell = Cell::new(text);
-        if bold && self.attributes { cell.add_attribute(Attribute::Bold) } else { cell }
+        if bold { cell.add_attribute(Attribute::Bold) } else { cell }
     }
 }
 
