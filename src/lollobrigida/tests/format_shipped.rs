@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use lollobrigida::scene::{Cpus, Phase, Rhythm, Scene, Sched, find, read, shipped};
+use lollobrigida::scene::{Cpus, Phase, Rhythm, Scene, Sched, find, read, render, shipped};
 
 /// CPUs of the machine that the scenes are made for.
 const CPUS: u32 = 4;
@@ -160,6 +160,8 @@ fn what_is_no_scene_at_all_is_said() {
     let error = read(&path).unwrap_err().to_string();
     assert!(error.contains("is longer than 1048576 bytes"), "{error}");
     std::fs::write(&path, b"{\nloop = 1\n}\n# caf\xe9\n").unwrap();
-    let error = read(&path).unwrap_err().to_string();
+    let report = read(&path).unwrap_err();
+    let error = render(&report, false);
     assert!(error.contains("long.scn:4:6: no text: expected text in UTF-8"), "{error}");
+    assert!(render(&report, true).contains("long.scn:4:6"));
 }
