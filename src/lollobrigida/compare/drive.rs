@@ -26,6 +26,8 @@ pub struct Driven {
     /// By scheduler, in the order in which they were made: the whole measured runs. The
     /// survey's warnings are in each.
     pub runs: Vec<Vec<Run>>,
+    /// A measured run that a signal cut: of worth to whoever wanted no other.
+    pub cut_short: Option<Run>,
     /// Of runs that were put aside since the scheduler was ejected.
     pub put_aside: Vec<Warning>,
     /// What went wrong, in the order in which it did; empty: all was done.
@@ -66,7 +68,10 @@ fn walk(
         machine.put_in_charge(step.under, under)?;
         go_on()?;
         let run = machine.executor.run(job.plan, step.purpose);
-        go_on()?; // its result, if there is one, is not whole
+        if interrupted() {
+            driven.cut_short = run.ok().filter(|_| step.purpose != Purpose::WarmUp);
+            return Err(Interrupted.into());
+        }
         let run = run.with_context(|| format!("a run under {}", under.title))?;
         if let Some(ejected) = run.warnings.iter().find(|w| w.code == EJECTED) {
             driven.put_aside.push(ejected.clone());

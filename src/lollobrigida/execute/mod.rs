@@ -4,9 +4,12 @@
 
 pub mod daemon;
 pub mod interrupt;
+pub mod real;
+pub mod rights;
 pub mod run;
 pub mod sched_ext;
 pub mod schedulers;
+pub mod survey;
 
 use anyhow::Result;
 

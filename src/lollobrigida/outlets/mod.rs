@@ -6,4 +6,4 @@ pub mod csv;
 pub mod html;
 pub mod json;
 pub mod table;
-mod units;
+pub mod units;

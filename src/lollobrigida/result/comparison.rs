@@ -185,9 +185,7 @@ fn ratio(values: &[Vec<Option<f64>>], samples: &[Sample], of: usize) -> Option<R
 }
 
 fn warnings(unders: &[String], runs: &[Vec<Run>], figures: &[Figure]) -> Vec<Warning> {
-    let mut all = unique(runs.iter().flatten().flat_map(|run| &run.warnings), |w| {
-        (w.code.clone(), w.text.clone())
-    });
+    let mut all = unlike(runs.iter().flatten().flat_map(|run| &run.warnings));
     for (under, runs) in unders.iter().zip(runs) {
         let cut = runs.iter().filter(|run| run.cut).count();
         if cut > 0 {
@@ -234,6 +232,26 @@ fn warnings(unders: &[String], runs: &[Vec<Run>], figures: &[Figure]) -> Vec<War
         }
     }
     all
+}
+
+/// Each warning once, in the order of their first appearance. Those that differ by numbers
+/// only are one, as of "up to 98 %" and "up to 100 %".
+fn unlike<'a>(all: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
+    let mut told: Vec<(String, Warning, BTreeSet<&str>)> = Vec::new();
+    for warning in all {
+        let form = warning.text.replace(|c: char| c.is_ascii_digit(), "");
+        match told.iter_mut().find(|(f, first, _)| *f == form && first.code == warning.code) {
+            Some((_, _, texts)) => _ = texts.insert(&warning.text),
+            None => told.push((form, warning.clone(), BTreeSet::from([&*warning.text]))),
+        }
+    }
+    let with_count = |(_, mut first, texts): (String, Warning, BTreeSet<&str>)| {
+        if texts.len() > 1 {
+            first.text += &format!(" (and {} more with other numbers)", texts.len() - 1);
+        }
+        first
+    };
+    told.into_iter().map(with_count).collect()
 }
 
 /// In the order of their first appearance.

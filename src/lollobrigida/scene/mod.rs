@@ -1,8 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a scene says, whichever file format it came from: groups of equal tasks
 //! and what each of them does. Pure data; [`crate::plan`] makes work of it.
+//!
+//! The way of a file: [`read`] guesses the format; `toml_file` or `annexb` cut it into
+//! `fields`, each checked by its entry in [`keys`]; `group` and `phase` say what the keys
+//! mean together, `whole` what the groups do. What is wrong is gathered on the way
+//! ([`Mistakes`]), all of it. `convert` is the way back.
+
+mod annexb;
+mod convert;
+mod fields;
+mod group;
+pub mod keys;
+mod mistake;
+mod names;
+mod phase;
+mod read;
+mod reference;
+mod shipped;
+mod toml_file;
+mod value;
+mod whole;
 
 use std::collections::BTreeSet;
+
+pub use convert::convert;
+pub use mistake::{Mistake, Mistakes, render};
+pub use read::{Format, parse, read};
+pub use reference::reference;
+pub use shipped::{find, shipped};
 
 use serde::{Deserialize, Serialize};
 
@@ -213,6 +239,11 @@ pub struct Cgroup {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cpus(pub BTreeSet<u32>);
+
+impl Scene {
+    /// The seed of scenes that do not say theirs.
+    pub const SEED: u64 = 1;
+}
 
 impl CallKind {
     /// All kinds with their names in scenes.

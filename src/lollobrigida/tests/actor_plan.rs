@@ -168,6 +168,15 @@ fn durations_are_estimated_from_steps_sleeps_periods_and_crowds() {
     let four = |cpus| Group { count: 4, cpus, ..group("a", us(1000.0, Rhythm::Steady)) };
     near(duration(vec![four(None)]), 2000.0);
     near(duration(vec![four(Some(cpus(&[1])))]), 4000.0);
+    // a narrow set's tasks load the wider one, not the other way round
+    let on = |name, list: &[u32]| Group {
+        count: 3,
+        cpus: Some(cpus(list)),
+        ..group(name, us(1000.0, Rhythm::Steady))
+    };
+    let wide =
+        plan::build(&scene(vec![on("a", &[1]), on("b", &[1, 2])]), &SCALE, &cpus(&[0, 1, 2, 3]));
+    near(expect(&wide.unwrap(), 4).duration_us, 3000.0);
     let sleep = Rhythm::Sleep { every: Amount::Us(100.0), sleep_us: 400 };
     near(duration(vec![group("a", us(1000.0, sleep))]), 1000.0 + 9.0 * 400.0);
     let period = Rhythm::Periodic { period_us: 500, burst: Amount::Us(100.0), deadline_us: 500 };

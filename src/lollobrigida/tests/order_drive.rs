@@ -196,6 +196,7 @@ fn an_interrupt_gives_the_machine_back_and_drops_the_run() {
         assert!(driven.errors[0].is::<Interrupted>(), "{:?}", driven.errors);
         let kept: usize = driven.runs.iter().map(Vec::len).sum();
         assert_eq!(kept, events.matches("run 0").count(), "interrupted at {at}");
+        assert_eq!(driven.cut_short.is_some(), at == "run 1", "interrupted at {at}");
     }
 }
 

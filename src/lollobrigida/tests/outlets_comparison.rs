@@ -6,7 +6,7 @@ mod fixtures;
 
 use lollobrigida::result::comparison::{Comparison, Figure, compare};
 use lollobrigida::result::figures::Better;
-use lollobrigida::result::{Run, Task};
+use lollobrigida::result::{Run, Task, Warning};
 use proptest::prelude::*;
 
 /// Runs with these makespans, one list for each scheduler.
@@ -140,6 +140,20 @@ fn cut_unlike_and_noisy_runs_are_warned_of() {
     assert!(text("cut").starts_with("1 of 2 runs under default"));
     assert!(text("unlike").contains("6.12") && text("unlike").contains("6.18.2"));
     assert!(text("spread").contains("under scx_artis"));
+}
+
+#[test]
+fn warnings_that_differ_by_numbers_are_one() {
+    let run = |code: &str, text: &str| {
+        let mut run = fixtures::default_run(0);
+        run.warnings = vec![Warning { code: code.into(), text: text.into() }];
+        run
+    };
+    let runs = [("a", "98 % of 2"), ("a", "100 % of 2"), ("b", "98 % of 2"), ("a", "98 % of 2")];
+    let runs = runs.iter().map(|(code, text)| run(code, text)).collect();
+    let told = compare(vec!["x".into()], vec![runs]).warnings;
+    let told: Vec<(&str, &str)> = told.iter().map(|w| (&*w.code, &*w.text)).collect();
+    assert_eq!(told, [("a", "98 % of 2 (and 1 more with other numbers)"), ("b", "98 % of 2")]);
 }
 
 #[test]

@@ -44,6 +44,20 @@ fn a_comparison_looks_like_this() {
 }
 
 #[test]
+fn several_runs_under_one_scheduler_have_no_ratio() {
+    let runs = vec![(0..3).map(fixtures::default_run).collect()];
+    let comparison = compare(vec!["default".into()], runs);
+    let text = table::comparison(&comparison, Style::plain());
+    assert!(text.contains("makespan") && text.contains("± stdev"));
+    let page = html::comparison(&comparison).unwrap();
+    assert!(page.contains("The runs together"));
+    for absent in ["ratio\n", "ratio:", "*"] {
+        assert!(!text.contains(absent), "{text}");
+    }
+    assert!(!page.contains("× ratio to") && !page.contains("title=\"best\""));
+}
+
+#[test]
 fn csv_of_a_run_looks_like_this() {
     insta::assert_snapshot!(csv::run(&fixtures::artis_run(0)).unwrap());
 }

@@ -70,11 +70,7 @@ impl Board {
         let header = board.header();
         header.plan_bytes.store(text.len() as u64, SeqCst);
         header.runner.store(std::process::id(), SeqCst);
-        if let Clock::Tsc(tsc) = Clock::choose() {
-            header.tsc_zero.store(tsc.zero, SeqCst);
-            header.tsc_zero_ns.store(tsc.zero_ns, SeqCst);
-            header.tsc_ns_per_tick_q32.store(tsc.ns_per_tick_q32, SeqCst);
-        }
+        board.choose(Clock::choose());
         header.magic.store(layout::MAGIC, SeqCst);
         Ok(board)
     }

@@ -47,6 +47,18 @@ impl Board {
         }
     }
 
+    /// Tells the tasks how to read time.
+    pub(super) fn choose(&self, clock: Clock) {
+        let header = self.header();
+        let tsc = match clock {
+            Clock::Vdso => Tsc { zero: 0, zero_ns: 0, ns_per_tick_q32: 0 },
+            Clock::Tsc(tsc) => tsc,
+        };
+        header.tsc_zero.store(tsc.zero, SeqCst);
+        header.tsc_zero_ns.store(tsc.zero_ns, SeqCst);
+        header.tsc_ns_per_tick_q32.store(tsc.ns_per_tick_q32, SeqCst);
+    }
+
     /// The way to read time that the runner chose for all.
     pub(in crate::actor) fn clock(&self) -> Clock {
         let header = self.header();
@@ -132,5 +144,32 @@ impl Board {
             count(&header.ended.0);
         }
         calls
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says where")]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, Scale};
+
+    #[test]
+    fn tasks_read_time_as_the_runner_chose() {
+        let plan = Plan {
+            scene: String::new(),
+            why: String::new(),
+            good: String::new(),
+            scale: Scale { steps_per_us: 1.0, steps_per_loop: 1.0, work: 1.0 },
+            limit_us: None,
+            rt_cpus: None,
+            groups: vec![],
+            tasks: vec![],
+            links: vec![],
+        };
+        let board = Board::create(&plan).unwrap();
+        for clock in [Clock::Tsc(Tsc { zero: 1, zero_ns: 2, ns_per_tick_q32: 3 }), Clock::Vdso] {
+            board.choose(clock);
+            assert_eq!(board.clock(), clock);
+        }
     }
 }

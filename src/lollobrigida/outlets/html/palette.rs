@@ -28,7 +28,7 @@ pub const SERIES: [Colour; 5] = [
     Colour { light: 0xD55E00, dark: 0xFF8C42 },
     Colour { light: 0x00A070, dark: 0x4FE0A0 },
     Colour { light: 0x50134D, dark: 0x8F5FF5 },
-    Colour { light: 0x3A3D0C, dark: 0xF5E642 },
+    Colour { light: 0xB455E8, dark: 0xF5E642 },
 ];
 /// All others.
 pub const REST: Colour = Colour { light: 0x808080, dark: 0x9A9A9A };

@@ -33,6 +33,9 @@ pub const MANY_TASKS: usize = 24;
 /// What is neither a terminal nor told its width.
 const PLAIN_WIDTH: u16 = 80;
 
+/// A serial line says that it has 0 columns.
+const LEAST_WIDTH: u16 = 40;
+
 impl Style {
     /// For standard output as it is: bold on terminals that know it unless `NO_COLOR` is set
     /// and not empty (no-color.org).
@@ -47,7 +50,7 @@ impl Style {
     /// `terminal`: that it is one, and its width if known.
     fn of(terminal: Option<Option<u16>>, able: bool) -> Self {
         Self {
-            width: terminal.flatten().unwrap_or(PLAIN_WIDTH),
+            width: terminal.flatten().filter(|w| *w >= LEAST_WIDTH).unwrap_or(PLAIN_WIDTH),
             attributes: terminal.is_some() && able,
             every_task: false,
         }
@@ -76,7 +79,7 @@ impl Style {
             .load_style(RULED)
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(self.width)
-            .set_header(titles.iter().map(|t| self.cell(t, true)));
+            .set_header(titles.iter().map(|t| Self::cell(t, true)));
         for (i, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, 1));
             if i > 0 && !left.contains(&titles[i]) {
@@ -86,9 +89,9 @@ impl Style {
         table
     }
 
-    fn cell(self, text: &str, bold: bool) -> Cell {
+    fn cell(text: &str, bold: bool) -> Cell {
         let cell = Cell::new(text);
-        if bold && self.attributes { cell.add_attribute(Attribute::Bold) } else { cell }
+        if bold { cell.add_attribute(Attribute::Bold) } else { cell }
     }
 }
 
@@ -135,7 +138,7 @@ fn heading(text: &str, style: Style) -> String {
 }
 
 /// A list item of lines of at most `width`, indented.
-fn item(text: &str, width: u16) -> String {
+pub fn item(text: &str, width: u16) -> String {
     wrapped(&["-", text], width)
 }
 
