@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use perf_event::events::Software;
-use perf_event::{Builder, Counter};
+use perf_event::{Builder, Counter, ReadFormat};
 
 use crate::measure::rings::Rings;
 use crate::measure::{descriptors, perf};
@@ -31,7 +31,14 @@ impl OnCpu {
             let mut builder = Builder::new(Software::TASK_CLOCK);
             Rings::set_form(&mut builder);
             builder.observe_pid(pid).one_cpu(cpus[i] as usize).context_switch(rings.is_some());
-            let counter = perf::open_any_mode(&mut builder)?;
+            builder.read_format(ReadFormat::LOST);
+            let counter = match perf::open_any_mode(&mut builder) {
+                // a kernel before 6.0 does not count what is lost
+                Err(err) if err.kind() == io::ErrorKind::InvalidInput => {
+                    perf::open_any_mode(builder.read_format(ReadFormat::empty()))?
+                }
+                other => other?,
+            };
             rings.map_or(Ok(()), |rings| rings.take_from(i, &counter))?;
             Ok(counter)
         };
@@ -53,5 +60,14 @@ impl OnCpu {
             Ok(times)
         };
         self.clocks.iter_mut().map(of_task).collect()
+    }
+
+    /// How many switch records found no room, as far as this kernel counts them.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn lost(&mut self) -> io::Result<u64> {
+        let lost = |clock: &mut Counter| Ok(clock.read_full()?.lost().unwrap_or(0));
+        self.clocks.iter_mut().flatten().map(lost).sum()
     }
 }

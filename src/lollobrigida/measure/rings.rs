@@ -31,7 +31,10 @@ pub struct Rings {
     rings: Vec<Sampler>,
     /// What was taken from each.
     taken: Vec<Vec<Switch>>,
+    /// By the records that tell it.
     lost: u64,
+    /// Above [`KEPT_RECORDS`].
+    left_out: u64,
 }
 
 impl Rings {
@@ -50,7 +53,11 @@ impl Rings {
     /// In words: perf events or locked memory are not permitted.
     pub fn open(cpus: &[u32]) -> Result<Self, String> {
         let fair = ALL_RINGS_BYTES / cpus.len().max(1);
-        let mut bytes = fair.clamp(*RING_BYTES.start(), *RING_BYTES.end()).next_power_of_two();
+        Self::open_size(cpus, fair.clamp(*RING_BYTES.start(), *RING_BYTES.end()))
+    }
+
+    fn open_size(cpus: &[u32], bytes: usize) -> Result<Self, String> {
+        let mut bytes = bytes.next_power_of_two();
         loop {
             let owners: io::Result<Vec<_>> = cpus.iter().map(|&cpu| owner(cpu, bytes)).collect();
             let owners = owners.map_err(|err| perf::why(&err, 2))?;
@@ -58,7 +65,7 @@ impl Rings {
             match rings.collect::<io::Result<Vec<_>>>() {
                 Ok(rings) => {
                     let taken = iter::repeat_with(Vec::new).take(rings.len()).collect();
-                    return Ok(Self { rings, taken, lost: 0 });
+                    return Ok(Self { rings, taken, lost: 0, left_out: 0 });
                 }
                 Err(err) if bytes <= *RING_BYTES.start() => {
                     return Err(format!(
@@ -98,7 +105,7 @@ impl Rings {
             while let Some(record) = ring.next_record() {
                 let bytes = record.to_contiguous();
                 match record.ty() {
-                    RECORD_SWITCH if taken.len() >= KEPT_RECORDS => self.lost += 1,
+                    RECORD_SWITCH if taken.len() >= KEPT_RECORDS => self.left_out += 1,
                     RECORD_SWITCH => {
                         let on = record.misc() & MISC_SWITCH_OUT == 0;
                         taken.extend(switch(&bytes, on));
@@ -112,10 +119,12 @@ impl Rings {
     }
 
     /// All switches so far, by index of the CPU and in their order, and how many were lost.
+    /// `counted` is what the events themselves know of that: a record tells of a loss only
+    /// when there is room again, so never of one that lasts until the end.
     #[must_use]
-    pub fn finish(mut self) -> (Vec<Vec<Switch>>, u64) {
+    pub fn finish(mut self, counted: u64) -> (Vec<Vec<Switch>>, u64) {
         self.drain();
-        (self.taken, self.lost)
+        (self.taken, self.lost.max(counted) + self.left_out)
     }
 }
 
@@ -135,4 +144,76 @@ fn switch(bytes: &[u8], on: bool) -> Option<Switch> {
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::execute::run::poll::poll;
+    use crate::measure::machine::online_cpus;
+    use crate::measure::on_cpu::OnCpu;
+
+    /// A ring of 64 KiB holds 2730 records; two for each sleep are more.
+    const SLEEPS: u64 = 8000;
+
+    /// The records of a thread that sleeps again and again, and how many were lost. `None`
+    /// where perf events are not permitted.
+    fn records_of_a_sleeper(drained: bool) -> Option<(Vec<Vec<Switch>>, u64)> {
+        let cpus = online_cpus().expect("CPUs");
+        let mut rings = Rings::open_size(&cpus, *RING_BYTES.start()).ok()?;
+        let (tid, its_tid) = channel();
+        let (go, its_turn) = channel::<()>();
+        let sleeper = thread::spawn(move || {
+            tid.send(nix::unistd::gettid().as_raw()).expect("sent");
+            its_turn.recv().expect("its turn");
+            (0..SLEEPS).for_each(|_| thread::sleep(Duration::from_micros(1)));
+        });
+        let tid = its_tid.recv().expect("its id");
+        let mut clocks = OnCpu::open(&[tid], &cpus, Some(&rings)).ok()?;
+        go.send(()).expect("told");
+        while !sleeper.is_finished() {
+            let fds: Vec<RawFd> = rings.fds().collect();
+            let ready = poll(&fds, Some(Duration::from_millis(10))).expect("polled");
+            if drained && ready.contains(&true) {
+                rings.drain();
+            }
+        }
+        sleeper.join().expect("sleeper");
+        Some(rings.finish(clocks.lost().expect("read")))
+    }
+
+    #[test]
+    fn nothing_is_lost_when_half_full_rings_are_drained() {
+        let Some((by_cpu, lost)) = records_of_a_sleeper(true) else { return };
+        assert_eq!(lost, 0);
+        assert!(by_cpu.iter().all(|switches| switches.is_sorted_by_key(|switch| switch.at_ns)));
+        let ons = by_cpu.iter().flatten().filter(|switch| switch.on).count() as u64;
+        let offs = by_cpu.iter().flatten().filter(|switch| !switch.on).count() as u64;
+        assert!(ons >= SLEEPS, "{ons}");
+        // its last way off may be after its end
+        assert!(ons.abs_diff(offs) <= 1, "{ons} on, {offs} off");
+    }
+
+    fn before_6_0() -> bool {
+        let kernel = crate::measure::machine::machine().expect("a machine").kernel;
+        kernel
+            .split('.')
+            .next()
+            .and_then(|major| major.parse().ok())
+            .is_some_and(|major: u32| major < 6)
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let Some((by_cpu, lost)) = records_of_a_sleeper(false) else { return };
+        let kept = by_cpu.iter().map(Vec::len).sum::<usize>() as u64;
+        assert!(kept < 2 * SLEEPS, "the rings were large enough for {kept}");
+        // before Linux 6.0 a loss that lasts until the end is not told
+        assert!(lost == 0 || kept + lost >= 2 * SLEEPS - 1, "{kept} kept, {lost} lost");
+        assert!(lost > 0 || before_6_0(), "{kept} kept, nothing told");
+    }
 }

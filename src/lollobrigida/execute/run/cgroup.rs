@@ -233,4 +233,18 @@ mod tests {
         assert_eq!(chosen("user/app/x.scope", ""), Path::new("/cg/user/app"));
         assert_eq!(chosen("", ""), Path::new("/cg"));
     }
+
+    #[test]
+    fn only_groups_of_dead_runners_are_removed() {
+        let parent = tempfile::tempdir().expect("temporary directory");
+        // greater than any process id: PID_MAX_LIMIT is 4194304
+        let dead = parent.path().join(format!("{PREFIX}4194305"));
+        let ours = parent.path().join(format!("{PREFIX}{}", std::process::id()));
+        let other = parent.path().join(format!("{PREFIX}notes"));
+        for dir in [&dead.join("low/er"), &ours, &other] {
+            fs::create_dir_all(dir).expect("directory");
+        }
+        remove_stale(parent.path());
+        assert_eq!([dead.exists(), ours.exists(), other.exists()], [false, true, true]);
+    }
 }

@@ -10,7 +10,7 @@ mod children;
 mod fill;
 mod place;
 mod policy;
-mod poll;
+pub(crate) mod poll;
 pub mod signals;
 mod watch;
 
@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use nix::unistd::Pid;
 
+use super::Interrupted;
 use crate::actor::board::{Board, State, Wait};
 use crate::measure::meters::Meters;
 use crate::measure::notes::Notes;
@@ -107,7 +108,7 @@ fn ready(watch: &mut Watch) -> Result<()> {
         Wait::All | Wait::Late => Wait::All,
     })?;
     if watch.sleep(&waiter, None, None)? == Woke::Signal {
-        bail!("a signal came before the start: nothing was run");
+        return Err(Interrupted.into());
     }
     let plan = watch.board.plan();
     for (task, planned) in plan.tasks.iter().enumerate() {

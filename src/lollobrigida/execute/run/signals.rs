@@ -50,6 +50,11 @@ impl Signals {
             let before = unsafe { sigaction(signal, &action) }
                 .with_context(|| format!("{signal} cannot be caught"))?;
             signals.before.push((signal, before));
+            // nohup, or a shell's background: not for us
+            if matches!(before.handler(), SigHandler::SigIgn) {
+                // SAFETY: the action that was in force before.
+                unsafe { sigaction(signal, &before) }.context("a signal cannot be ignored")?;
+            }
         }
         Ok(signals)
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs that do not end as planned still end, tell how, and leave nothing behind.
 
-use std::thread;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use lollobrigida::execute::run::signals;
 use lollobrigida::plan::{Phase, Rhythm, Task};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::unistd::Pid;
 
 use super::help::{
@@ -42,7 +44,7 @@ fn a_killed_task_is_told_and_the_others_finish() {
     let _turn = turn();
     let plan = plan(vec![vec![steady(u64::MAX)], vec![steady(10 * SOME_STEPS)]]);
     let killer = thread::spawn(|| {
-        let pids = wait_until_running(2);
+        let pids = wait_until_running(std::process::id(), 2);
         // tasks are started in the plan's order
         kill(Pid::from_raw(pids[0]), Signal::SIGKILL).expect("killed");
     });
@@ -59,9 +61,13 @@ fn a_killed_task_is_told_and_the_others_finish() {
 #[test]
 fn signals_cut_the_run_not_the_runner() {
     let _turn = turn();
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        // one that is ignored, as in a shell's background, stays ignored
+        // SAFETY: no handler.
+        unsafe { sigaction(signal, &default) }.expect("set");
         let sender = thread::spawn(move || {
-            wait_until_running(2);
+            wait_until_running(std::process::id(), 2);
             kill(Pid::this(), signal).expect("sent");
         });
         let run = run(&plan(vec![vec![steady(u64::MAX), steady(u64::MAX)]]));
@@ -88,4 +94,32 @@ fn a_program_without_tasks_is_no_run() {
         "{err:#}"
     );
     assert_nothing_left();
+}
+
+#[test]
+#[ignore = "is started and killed by the test below"]
+fn child_endless() {
+    run(&plan(vec![vec![steady(u64::MAX), steady(u64::MAX)]]));
+}
+
+#[test]
+fn tasks_end_with_a_runner_that_is_killed() {
+    let _turn = turn();
+    let mut runner = Command::new(std::env::current_exe().expect("own program"));
+    let runner = runner.args(["--exact", "ends::child_endless", "--ignored"]).stdout(Stdio::null());
+    let mut runner = runner.spawn().expect("started");
+    let tasks = wait_until_running(runner.id(), 2);
+    let lives = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // a task is named after its group
+        stat.contains("(g0.") && !stat.contains(") Z ")
+    };
+    assert!(tasks.iter().all(lives));
+    runner.kill().expect("killed");
+    runner.wait().expect("reaped");
+    let patience = Instant::now() + Duration::from_secs(30);
+    while tasks.iter().any(lives) {
+        assert!(Instant::now() < patience, "tasks {tasks:?} live on");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

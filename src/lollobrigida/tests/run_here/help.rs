@@ -68,9 +68,9 @@ pub fn steady(work_steps: u64) -> Task {
     }
 }
 
-/// Process ids of the tasks that this process runs now, zombies included.
-pub fn children() -> Vec<i32> {
-    let me = std::process::id().to_string();
+/// Process ids of the children of a process, zombies included.
+pub fn children_of(parent: u32) -> Vec<i32> {
+    let me = parent.to_string();
     let child = |entry: fs::DirEntry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
@@ -81,9 +81,14 @@ pub fn children() -> Vec<i32> {
     fs::read_dir("/proc").expect("/proc").flatten().filter_map(child).collect()
 }
 
-/// Waits until this process has `count` tasks and each has computed for a while: they are in
+/// Of this process: its tasks.
+fn children() -> Vec<i32> {
+    children_of(std::process::id())
+}
+
+/// Waits until `runner` has `count` tasks and each has computed for a while: they are in
 /// their measured part.
-pub fn wait_until_running(count: usize) -> Vec<i32> {
+pub fn wait_until_running(runner: u32, count: usize) -> Vec<i32> {
     let busy = |pid: &i32| {
         let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
         let cpu_ns: u64 = text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
@@ -91,7 +96,7 @@ pub fn wait_until_running(count: usize) -> Vec<i32> {
     };
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
-        let pids = children();
+        let pids = children_of(runner);
         if pids.len() == count && pids.iter().all(busy) {
             return pids;
         }
