@@ -8,7 +8,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{Area, Chart, Grid, block, failed, fitting, label, letters};
+use super::{Area, Chart, Grid, WIDTHS, block, failed, fitting, label, letters};
 use crate::outlets::html::palette::{GRID, SERIES};
 use crate::outlets::html::side::{Side, task_name};
 use crate::result::Run;
@@ -41,6 +41,10 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
         let share = |s: &f64| format!("{:.1} %", s * 100.0);
         [name.clone()].into_iter().chain(shares.iter().map(share)).collect()
     };
+    let each = WIDTHS
+        .map(|(_, width)| cpus_per_column(cpus.len(), width - names(&lines, width) - RIGHT))
+        .into_iter()
+        .fold(1, usize::max);
     let chart = Chart {
         id,
         class: "locality",
@@ -49,6 +53,14 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
             "A row for each {by}, a column for each CPU: the area of a square is the share of the \
              {by}'s time that it spent there; a full cell is all of it."
         ),
+        note: if each == 1 {
+            String::new()
+        } else {
+            format!(
+                "There are more CPUs than columns have room for: up to {each} neighbours share one, \
+                 named by the first."
+            )
+        },
         data: Grid::new(&head, lines.iter().map(cells).collect()),
         ..Chart::default()
     };
@@ -56,13 +68,21 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
     chart.drawn(height, |area, width| draw(area, width, &lines, &cpus)).map(Some)
 }
 
-fn draw(area: &Area, width: u32, lines: &[Line], cpus: &[u32]) -> Result<()> {
-    // The names' column, by the longest.
+/// Width of the names' column, by the longest.
+fn names(lines: &[Line], width: u32) -> u32 {
     let longest = lines.iter().map(|(name, _)| letters(name)).max().unwrap_or(0);
-    let left = (longest + 16).clamp(48, width / 3);
+    (longest + 16).clamp(48, width / 3)
+}
+
+/// Neighbouring CPUs that share a column, 1 if there is room for all.
+fn cpus_per_column(cpus: usize, room: u32) -> usize {
+    (LEAST * cpus as u32).div_ceil(room).max(1) as usize
+}
+
+fn draw(area: &Area, width: u32, lines: &[Line], cpus: &[u32]) -> Result<()> {
+    let left = names(lines, width);
     let room = width - left - RIGHT;
-    // CPUs of one column.
-    let each = (LEAST * cpus.len() as u32).div_ceil(room).max(1) as usize;
+    let each = cpus_per_column(cpus.len(), room);
     let columns = cpus.len().div_ceil(each);
     let cell = (room / columns as u32).min(CELL * 2) as i32;
     let side = cell.min(CELL as i32) - 2;
@@ -76,7 +96,8 @@ fn draw(area: &Area, width: u32, lines: &[Line], cpus: &[u32]) -> Result<()> {
         rule((left as i32, y(row)), (right, y(row)))?;
     }
     // Numbers that would touch each other are left out.
-    let every = (28 / cell).max(1) as usize;
+    let widest = cpus.iter().map(|cpu| letters(&cpu.to_string())).max().unwrap_or(0) as i32 + 12;
+    let every = (widest + cell - 1).div_euclid(cell).max(1) as usize;
     for (column, of) in cpus.chunks(each).enumerate() {
         rule((x(column), HEAD), (x(column), bottom))?;
         if column % every == 0 {
@@ -91,7 +112,8 @@ fn draw(area: &Area, width: u32, lines: &[Line], cpus: &[u32]) -> Result<()> {
         for (column, of) in shares.chunks(each).enumerate() {
             let share: f64 = of.iter().sum();
             let edge = (share.clamp(0.0, 1.0).sqrt() * f64::from(side)).round() as i32;
-            if edge > 0 {
+            if share > 0.0 {
+                let edge = edge.max(1); // seen, however small
                 let (from, top) = (x(column) + (cell - edge) / 2, middle - edge / 2);
                 block(area, (from, top), (from + edge, top + edge), SERIES[0])?;
             }

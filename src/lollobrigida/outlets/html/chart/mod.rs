@@ -18,6 +18,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::palette::{Colour, INK};
+use crate::result::Cpu;
 
 /// Of the wide and of the narrow form, px.
 const WIDTHS: [(&str, u32); 2] = [("wide", 960), ("narrow", 330)];
@@ -114,6 +115,38 @@ impl Chart {
              aria-labelledby=\"{id}-title {id}-desc\" xmlns=\"http://www.w3.org/2000/svg\">\
              <title id=\"{id}-title\">{title}</title><desc id=\"{id}-desc\">{desc}</desc>{marks}\n"
         ))
+    }
+}
+
+/// Room for the CPUs of a machine one below the other, px.
+#[derive(Clone, Copy)]
+struct CpuRows {
+    /// For their names.
+    left: u32,
+    /// Of each.
+    height: u32,
+    /// Each of so many has its name; all would touch each other.
+    every: usize,
+}
+
+impl CpuRows {
+    fn of(cpus: &[Cpu]) -> Self {
+        let height = match cpus.len() {
+            0..=16 => 26,
+            17..=64 => 14,
+            _ => 7,
+        };
+        let greatest = cpus.iter().map(|c| c.cpu).max().unwrap_or(0);
+        let digits = greatest.max(1).ilog10() + 1;
+        Self { left: 44 + 9 * digits, height, every: (14 / height).max(1) as usize }
+    }
+
+    /// The name of a row's CPU, if it has one, at a height.
+    fn name(self, area: &Area, row: usize, cpu: u32, y: i32) -> Result<()> {
+        if !row.is_multiple_of(self.every) {
+            return Ok(());
+        }
+        label(area, &format!("CPU {cpu}"), (self.left as i32 - 6, y), HPos::Right)
     }
 }
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{Area, Chart, Grid, block, failed, label};
+use super::{Area, Chart, CpuRows, Grid, block, failed, label};
 use crate::outlets::html::palette::Colour;
 use crate::outlets::html::palette::{GRID, INK, PAGE, REST, SERIES};
 use crate::outlets::html::side::Side;
@@ -13,7 +13,6 @@ use crate::outlets::units::text;
 use crate::result::figures::Unit;
 use crate::result::{Cpu, Run};
 
-const LEFT: i32 = 58;
 const RIGHT: i32 = 24;
 const AXIS: i32 = 30;
 
@@ -72,13 +71,17 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
         data: Grid::new(&head, rows.iter().map(cells).collect()),
         ..Chart::default()
     };
-    // High enough for the number; lower where there are many.
-    let row_px = if rows.len() > 16 { 16 } else { 24 };
+    let room = CpuRows::of(cpus);
+    let (left, row_px) = (room.left as i32, room.height as i32);
     let height = |_| (row_px * rows.len() as i32 + AXIS) as u32;
     let draw = |area: &Area, width: u32| {
-        let span = width as i32 - LEFT - RIGHT;
-        let x = |share: f64| LEFT + (share.clamp(0.0, 1.0) * f64::from(span)) as i32;
+        let span = width as i32 - left - RIGHT;
+        let x = |share: f64| left + (share.clamp(0.0, 1.0) * f64::from(span)) as i32;
         let bottom = row_px * rows.len() as i32;
+        let frame = |upper: i32, lower: i32| {
+            let corners = [(x(0.0), upper), (x(1.0), lower)];
+            area.draw(&Rectangle::new(corners, INK.drawn())).map_err(failed)
+        };
         for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
             let line = PathElement::new(vec![(x(tick), 0), (x(tick), bottom + 4)], GRID.drawn());
             area.draw(&line).map_err(failed)?;
@@ -86,7 +89,7 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
         }
         for (i, (cpu, parts, _)) in rows.iter().enumerate() {
             let (upper, lower) = (row_px * i as i32 + 1, row_px * (i as i32 + 1) - 1);
-            label(area, &format!("CPU {cpu}"), (LEFT - 6, (upper + lower) / 2), HPos::Right)?;
+            room.name(area, i, *cpu, (upper + lower) / 2)?;
             let mut at = 0.0;
             for (part, (_, colour, _)) in parts.iter().zip(PARTS) {
                 let to = at + part.unwrap_or(0.0);
@@ -97,10 +100,12 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
                 }
                 at = to;
             }
-            let frame = Rectangle::new([(x(0.0), upper), (x(1.0), lower)], INK.drawn());
-            area.draw(&frame).map_err(failed)?;
+            if row_px >= 10 {
+                frame(upper, lower)?;
+            }
         }
-        Ok(())
+        // Around each of many low bars it would be all that is seen.
+        if row_px < 10 { frame(0, bottom) } else { Ok(()) }
     };
     chart.drawn(height, draw).map(Some)
 }

@@ -3,16 +3,14 @@
 
 use anyhow::Result;
 use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
 
 use super::lanes::{Lane, lanes};
-use super::{Area, Chart, Grid, block, failed, font, label};
+use super::{Area, Chart, CpuRows, Grid, WIDTHS, block, failed, font};
 use crate::outlets::html::palette::{GRID, INK, series};
 use crate::outlets::html::side::{Keys, Side};
 use crate::outlets::units::ns;
 
-/// For the CPUs' numbers, and below for the time axis, px.
-const LEFT: u32 = 58;
+/// For the time axis below, px.
 const BOTTOM: u32 = 44;
 const RIGHT: u32 = 20;
 const TOP: u32 = 6;
@@ -24,13 +22,9 @@ pub fn chart(id: String, side: Side, keys: &Keys, until_ns: u64) -> Result<Optio
     if run.timeline.is_empty() || until_ns == 0 {
         return Ok(None);
     }
-    let lane_px = match run.cpus.len() {
-        0..=16 => 26,
-        17..=64 => 14,
-        _ => 7,
-    };
-    let of_width = |width: u32| lanes(run, &keys.of_task, until_ns, width - LEFT - RIGHT);
-    let merged = of_width(960).iter().any(|lane| lane.merged);
+    let rows = CpuRows::of(&run.cpus);
+    let of_width = |width: u32| lanes(run, &keys.of_task, until_ns, width - rows.left - RIGHT);
+    let merged = WIDTHS.map(|(_, width)| of_width(width).iter().any(|lane| lane.merged));
     let desc = format!(
         "Timeline of {} CPUs over {}: one lane for each CPU, coloured by who ran there; blank \
          where none of the scene's tasks ran.",
@@ -38,11 +32,15 @@ pub fn chart(id: String, side: Side, keys: &Keys, until_ns: u64) -> Result<Optio
         ns(until_ns)
     );
     let note = match merged {
-        true => {
+        [true, _] => {
             "On some CPUs there were more changes than can be drawn: there every point shows who \
              had most of its time. The table has the shares of all."
         }
-        false => "",
+        [false, true] => {
+            "On a narrow page every point shows who had most of its time, where there were more \
+             changes than can be drawn."
+        }
+        [false, false] => "",
     };
     let chart = Chart {
         id,
@@ -54,17 +52,15 @@ pub fn chart(id: String, side: Side, keys: &Keys, until_ns: u64) -> Result<Optio
         data: data(side, keys),
         ..Chart::default()
     };
-    let height = |_| TOP + BOTTOM + lane_px * run.cpus.len() as u32;
-    chart
-        .drawn(height, |area, width| draw(area, width, &of_width(width), lane_px, until_ns))
-        .map(Some)
+    let height = |_| TOP + BOTTOM + rows.height * run.cpus.len() as u32;
+    chart.drawn(height, |area, width| draw(area, width, &of_width(width), rows, until_ns)).map(Some)
 }
 
-fn draw(area: &Area, width: u32, lanes: &[Lane], lane_px: u32, until_ns: u64) -> Result<()> {
+fn draw(area: &Area, width: u32, lanes: &[Lane], rows: CpuRows, until_ns: u64) -> Result<()> {
     let mut chart = ChartBuilder::on(area)
         .margin_top(TOP)
         .margin_right(RIGHT)
-        .set_label_area_size(LabelAreaPosition::Left, LEFT)
+        .set_label_area_size(LabelAreaPosition::Left, rows.left)
         .set_label_area_size(LabelAreaPosition::Bottom, BOTTOM)
         .build_cartesian_2d(0.0..until_ns as f64, 0.0..lanes.len() as f64)
         .map_err(failed)?;
@@ -85,15 +81,10 @@ fn draw(area: &Area, width: u32, lanes: &[Lane], lane_px: u32, until_ns: u64) ->
     let (plot, _) = chart.plotting_area().get_pixel_range();
     let x =
         |at: u64| plot.start + (at as f64 / until_ns as f64 * f64::from(plot.len() as u32)) as i32;
-    // Numbers of CPUs that are too near to each other are left out.
-    let every = (18 / lane_px).max(1) as usize;
     for (i, lane) in lanes.iter().enumerate() {
-        let top = (TOP + lane_px * i as u32) as i32;
-        let (upper, lower) = (top + 1, top + lane_px as i32 - 1);
-        if i % every == 0 {
-            let middle = top + lane_px as i32 / 2;
-            label(area, &format!("CPU {}", lane.cpu), (LEFT as i32 - 6, middle), HPos::Right)?;
-        }
+        let top = (TOP + rows.height * i as u32) as i32;
+        let (upper, lower) = (top + 1, top + rows.height as i32 - 1);
+        rows.name(area, i, lane.cpu, (upper + lower) / 2)?;
         for b in &lane.blocks {
             let (from, to) = (x(b.from_ns), x(b.to_ns));
             // A point's gap parts neighbours of one colour.
