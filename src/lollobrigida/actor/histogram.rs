@@ -90,3 +90,44 @@ impl<'de> Deserialize<'de> for Histogram {
         Ok(histogram)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says where")]
+mod tests {
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|v| histogram.record(*v));
+        histogram
+    }
+
+    #[test]
+    fn is_the_same_after_the_way_through_json() {
+        let told = of(&[0, 1, 5, 5, 999, 123_456, 7_654_321, MOST_NS, u64::MAX]);
+        let text = serde_json::to_string(&told).unwrap();
+        let read: Histogram = serde_json::from_str(&text).unwrap();
+        assert_eq!((read.count(), latency(&read)), (9, latency(&told)));
+        assert_eq!(serde_json::from_str::<Histogram>("[]").unwrap().count(), 0);
+    }
+
+    #[test]
+    fn merged_ones_are_as_if_recorded_together() {
+        let mut merged = of(&[10, 20]);
+        merged.add(&of(&[30, 1_000_000]));
+        assert_eq!(merged, of(&[10, 20, 30, 1_000_000]));
+    }
+
+    #[test]
+    fn figures_are_those_of_the_values() {
+        let values: Vec<u64> = (1..=1000).collect();
+        let told = latency(&of(&values));
+        assert_eq!((told.count, told.min_ns, told.p50_ns, told.max_ns), (1000, 1, 500, 1000));
+        assert_eq!((told.p90_ns, told.p99_ns, told.p999_ns), (900, 990, 999));
+        assert!((told.mean_ns - 500.5).abs() < 0.6 && (told.stdev_ns - 288.7).abs() < 0.6);
+        assert_eq!(latency(&Histogram::new()), Latency::default());
+        // greater ones are clamped to the greatest, to 0.1 %
+        let most = latency(&of(&[u64::MAX])).max_ns;
+        assert!(most >= MOST_NS && most - MOST_NS < MOST_NS / 500, "{most}");
+    }
+}

@@ -13,8 +13,9 @@ use crate::compare::drive::{Job, drive};
 use crate::compare::order::{Step, sequence};
 use crate::compare::rehearse::Rehearsal;
 use crate::compare::under::DEFAULT;
-use crate::execute::rights::{Powers, needed};
+use crate::execute::rights::{Powers, Right, needed};
 use crate::execute::{Under, survey};
+use crate::outlets::table::{self, Style};
 use crate::outlets::units::ns;
 use crate::result::Warning;
 
@@ -52,19 +53,19 @@ fn head(prepared: &Prepared, steps: &[Step]) -> String {
     let mut text = format!("rehearsal of {}: nothing is run\n", plan.scene);
     for (title, words) in [("why", &plan.why), ("good", &plan.good)] {
         if !words.is_empty() {
-            let _ = writeln!(text, "- {title}: {}", words.trim().replace('\n', "\n  "));
+            text += &listed(&format!("{title}: {words}"));
         }
     }
     let _ = writeln!(text, "\n{} tasks", plan.tasks.len());
     for line in describe::groups(plan) {
-        let _ = writeln!(text, "- {line}");
+        text += &listed(&line);
     }
     let time = |us: f64| ns((us * 1e3) as u64);
     let limited = if expectation.limited { ", by the limit" } else { "" };
     let _ = writeln!(
         text,
-        "\nexpected: {}{limited} a run, {} for {} runs with their warm-ups, on an idle machine \
-         and without the time that schedulers take to start",
+        "\nexpected: {}{limited} a run, {} for {} runs with warm-ups, on an idle machine; \
+         starting\nschedulers comes on top",
         time(expectation.duration_us),
         time(expectation.duration_us * steps.len() as f64),
         steps.len()
@@ -77,18 +78,23 @@ fn rights(prepared: &Prepared, unders: &[Under]) -> String {
     if rights.is_empty() {
         return "- none that not everyone has\n".into();
     }
-    let line = |right: crate::execute::rights::Right| match (&right.lacking, right.must) {
-        (None, _) => format!("- {}: here\n", right.what),
-        (Some(why), true) => format!("- {}: LACKING, nothing would be run: {why}\n", right.what),
-        (Some(why), false) => format!("- {}: LACKING, the rest would run: {why}\n", right.what),
+    let line = |right: Right| match (&right.lacking, right.must) {
+        (None, _) => format!("{}: here", right.what),
+        (Some(why), true) => format!("{}: LACKING, nothing would be run: {why}", right.what),
+        (Some(why), false) => format!("{}: LACKING, the rest would run: {why}", right.what),
     };
-    rights.into_iter().map(line).collect()
+    rights.into_iter().map(|right| listed(&line(right))).collect()
 }
 
 fn notes(warnings: &[Warning]) -> String {
     if warnings.is_empty() {
         return String::new();
     }
-    let lines: String = warnings.iter().map(|w| format!("- {}: {}\n", w.code, w.text)).collect();
-    format!("\nwarnings\n{lines}")
+    let line = |w: &Warning| listed(&format!("{}: {}", w.code, w.text));
+    format!("\nwarnings\n{}", warnings.iter().map(line).collect::<String>())
+}
+
+/// As wide as the terminal.
+fn listed(text: &str) -> String {
+    table::item(text, Style::of_stdout(false).width)
 }

@@ -9,6 +9,7 @@ use anyhow::Result;
 use crate::measure::calls::Calls;
 use crate::measure::cpu_stat::CpuStat;
 use crate::measure::energy::{self, Energy};
+use crate::measure::evictions::{self, Evictions};
 use crate::measure::migrations::Migrations;
 use crate::measure::notes::Notes;
 use crate::measure::on_cpu::OnCpu;
@@ -17,7 +18,7 @@ use crate::measure::spans::Switch;
 use crate::measure::task_stat::TaskStat;
 use crate::measure::trouble::machine::SYS_CPU;
 use crate::measure::trouble::seen::Heat;
-use crate::measure::{evictions, machine, perf};
+use crate::measure::{machine, perf};
 
 /// Running sources.
 pub struct Meters {
@@ -51,7 +52,7 @@ pub struct Figures {
     /// System calls, those after the task's end included.
     pub calls: Option<Vec<u64>>,
     /// By cause.
-    pub evictions: Option<Vec<BTreeMap<String, u64>>>,
+    pub evictions: Option<Evictions>,
     /// Switch records by CPU, in their order.
     pub switches: Option<Vec<(u32, Vec<Switch>)>>,
     /// Switch records that were lost.
@@ -148,6 +149,15 @@ impl Meters {
         }
         notes.warn(Heat::read(Path::new(SYS_CPU), &self.cpus).since(&before.heat));
         let evictions = evictions::read(Path::new(evictions::SOCKET), ops, &self.pids);
+        if let Some(why) = evictions.as_ref().ok().and_then(|told| told.unknown.as_ref()) {
+            notes.missing(
+                "evictions",
+                format!(
+                    "scx_artis does not know each task ({why}): real-time tasks and those that died \
+                     are none of its own"
+                ),
+            );
+        }
         let unread = |err: &std::io::Error| format!("the counters could not be read: {err}");
         let cpu_time = self.on_cpu.as_mut().map(OnCpu::read).transpose();
         let migrations = self.migrations.as_mut().map(Migrations::read).transpose();

@@ -137,7 +137,7 @@ impl Ended {
                 .filter(|_| !self.deaths.contains_key(&i))
                 .map(counted),
             calls_made: report.calls.total(),
-            evictions: self.figures.evictions.as_ref().map(|evictions| evictions[i].clone()),
+            evictions: self.figures.evictions.as_ref().and_then(|told| told.by_task[i].clone()),
             wakeup: distribution(report.wakeup.as_ref()),
             periods: report.periods,
             misses: report.misses,

@@ -2,13 +2,16 @@
 //! The figures of a run agree with each other and with the plan.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use lollobrigida::measure::cpu_stat::{CpuStat, tick_ns};
 use lollobrigida::plan::{Phase, Plan, Rhythm, Task};
 use lollobrigida::result::Run;
 use lollobrigida::scene::{Cgroup, Cpus, Sched};
 
-use super::help::{SOME_STEPS, assert_nothing_left, plan, run, steady, turn};
+use super::help::{SOME_STEPS, assert_nothing_left, children_of, plan, run, steady, turn};
 
 /// A run, and the time that a hypervisor took meanwhile: perf's clock counts it as the
 /// task's, the kernel's account does not.
@@ -108,6 +111,19 @@ fn sleeps_are_voluntary_switches_and_wake_ups() {
     }
 }
 
+/// Name, policy and nice of each task, as the kernel shows them (proc_pid_stat(5)).
+fn policies_of_tasks() -> Vec<(String, u32, i32)> {
+    let of = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (before, after) = stat.rsplit_once(") ")?;
+        let name = before.split_once('(')?.1.to_owned();
+        // after the name comes the third field
+        let field = |nth: usize| after.split(' ').nth(nth - 3);
+        Some((name, field(41)?.parse().ok()?, field(19)?.parse().ok()?))
+    };
+    children_of(std::process::id()).into_iter().filter_map(of).collect()
+}
+
 #[test]
 fn policies_are_set_where_permitted() {
     let _turn = turn();
@@ -116,7 +132,20 @@ fn policies_are_set_where_permitted() {
     let ext = Task { sched: Sched::Ext { nice: 0 }, ..steady(SOME_STEPS) };
     let mut plan = plan(vec![vec![fifo], vec![batch], vec![ext]]);
     plan.limit_us = Some(1_500_000);
-    let run = run(&plan);
+    let over = AtomicBool::new(false);
+    let (run, seen) = std::thread::scope(|scope| {
+        let observer = scope.spawn(|| {
+            let mut seen = BTreeSet::new();
+            while !over.load(Relaxed) {
+                seen.extend(policies_of_tasks());
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            seen
+        });
+        let run = run(&plan);
+        over.store(true, Relaxed);
+        (run, observer.join().expect("observer"))
+    });
     let told = |group: &str| {
         run.missing.iter().any(|missing| missing.what == "sched" && missing.why.contains(group))
     };
@@ -124,6 +153,10 @@ fn policies_are_set_where_permitted() {
     // either it was a real-time task, or it is said why not
     assert_ne!(rt > 0.0, told("`g0`"), "{:?}", run.missing);
     assert!(!told("`g1`"), "{:?}", run.missing);
+    // include/uapi/linux/sched.h: 1 FIFO, 3 BATCH, 7 EXT
+    assert_eq!(seen.contains(&("g0.0".into(), 1, 0)), !told("`g0`"), "{seen:?}");
+    assert!(seen.contains(&("g1.0".into(), 3, 5)), "{seen:?}");
+    assert_eq!(seen.contains(&("g2.0".into(), 7, 0)), !told("`g2`"), "{seen:?}");
     assert_cpus_whole(&run);
     assert_nothing_left();
 }
