@@ -14,8 +14,10 @@ enum observer_limits {
 	OBS_MAX_CPUS = 64,
 	OBS_NR_CALLS = 512,
 	OBS_OFFENDERS = 512,
-	/* (task, CPU) pairs whose time is kept */
+	/* (name, CPU) pairs whose time is kept */
 	OBS_PLACES = 16384,
+	/* in the place of a CPU */
+	OBS_NO_CPU = 0xffff,
 	/* in the place of a system call's number */
 	OBS_NR_FAULT = 0xffff,
 };
@@ -64,9 +66,9 @@ struct obs_offence {
 	u32 pid;
 };
 
-/* Key of the map of run times. */
+/* Key: tasks of this name, on this CPU. */
 struct obs_place {
-	u32 tid;
+	char comm[16];
 	u32 cpu;
 };
 

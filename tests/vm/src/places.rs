@@ -19,7 +19,7 @@ pub struct Places {
     skel: PlacesSkel<'static>,
 }
 
-/// What was seen of one task.
+/// What was seen of the tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Time on each CPU, ns.
@@ -40,27 +40,29 @@ impl Places {
         Ok(Self { skel })
     }
 
-    /// All tasks that ran since, by thread id.
-    pub fn seen(&self) -> Result<BTreeMap<u32, Seen>> {
-        let mut all: BTreeMap<u32, Seen> = BTreeMap::new();
-        for (key, ns) in entries(&self.skel.maps.run_ns)? {
-            ensure!(key.len() == 2, "the observer's map is of another size");
-            *all.entry(key[0]).or_default().run_ns.entry(key[1]).or_default() += ns;
+    /// All tasks that ran since, by name.
+    pub fn seen(&self) -> Result<BTreeMap<String, Seen>> {
+        let mut all: BTreeMap<String, Seen> = BTreeMap::new();
+        for (name, cpu, ns) in entries(&self.skel.maps.run_ns)? {
+            *all.entry(name).or_default().run_ns.entry(cpu).or_default() += ns;
         }
-        for (key, calls) in entries(&self.skel.maps.calls)? {
-            all.entry(key[0]).or_default().calls += calls;
+        for (name, _, calls) in entries(&self.skel.maps.calls)? {
+            all.entry(name).or_default().calls += calls;
         }
         Ok(all)
     }
 }
 
-/// Keys as words, and values.
-fn entries(map: &impl MapCore) -> Result<Vec<(Vec<u32>, u64)>> {
+/// Name, CPU and value of each entry.
+fn entries(map: &impl MapCore) -> Result<Vec<(String, u32, u64)>> {
     let mut all = Vec::new();
     for key in map.keys() {
         let Some(value) = map.lookup(&key, MapFlags::ANY)? else { continue };
-        let words = key.chunks_exact(4).map(|w| Ok(u32::from_ne_bytes(w.try_into()?)));
-        all.push((words.collect::<Result<_>>()?, u64::from_ne_bytes(value.as_slice().try_into()?)));
+        ensure!(key.len() == 20 && value.len() == 8, "the observer's map is of another size");
+        let comm = key[..16].split(|b| *b == 0).next().unwrap_or_default();
+        let cpu = u32::from_ne_bytes(key[16..].try_into()?);
+        let sum = u64::from_ne_bytes(value.as_slice().try_into()?);
+        all.push((String::from_utf8_lossy(comm).into_owned(), cpu, sum));
     }
     Ok(all)
 }

@@ -46,6 +46,7 @@ fn runs(scope: Scope, kernel: &str, all: bool) -> bool {
         Scope::Everywhere => true,
         Scope::Full => all || env::var_os("ARTIS_VM_ALL").is_some(),
         Scope::Floor => kernel == "floor",
+        Scope::First => kernel == KERNELS[0].0,
     }
 }
 
@@ -59,10 +60,12 @@ fn root() -> &'static Path {
 
 /// Only the floor kernel may be absent; it is said aloud.
 fn available(kernel: &str, guest: &Path) -> bool {
-    let loader = guest.with_file_name("scx_artis");
-    if !loader.exists() {
-        eprintln!("{} is missing: build it first, with the same profile", loader.display());
-        std::process::exit(2);
+    for program in ["scx_artis", "lollobrigida"] {
+        let program = guest.with_file_name(program);
+        if !program.exists() {
+            eprintln!("{} is missing: build it first, with the same profile", program.display());
+            std::process::exit(2);
+        }
     }
     let found = Command::new(root().join("scripts/kernels")).args(["path", kernel]).output();
     match found {
@@ -94,6 +97,7 @@ fn boot(kernel: &str, scenario: &Scenario, profile: &str) -> std::io::Result<Out
     if scenario.name == "bad_args" && peer_exists() {
         vm.args(["--bin", PEER]);
     }
+    vm.args(scenario.boot); // the last one of an option counts
     vm.args(["--", "artis-guest", "scenario", scenario.name]).output()
 }
 

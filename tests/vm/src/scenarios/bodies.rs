@@ -31,6 +31,7 @@ pub const ZERO_BODIES: Scenario = Scenario {
     name: "zero_bodies",
     what: "no endangering body and no user fault on RT CPUs under load, by an observer of its own",
     scope: Scope::Everywhere,
+    boot: &[],
     run: |ctx| zero_bodies(ctx, false),
 };
 
@@ -39,6 +40,7 @@ pub const ZERO_BODIES_STRICT: Scenario = Scenario {
     name: "zero_bodies_strict",
     what: "with --strict no body of any call on RT CPUs",
     scope: Scope::Full,
+    boot: &[],
     run: |ctx| zero_bodies(ctx, true),
 };
 

@@ -19,6 +19,7 @@ pub const AFFINITY: Scenario = Scenario {
     name: "affinity",
     what: "a storm of affinity changes: nothing is ejected, everyone runs, pinned ones are counted",
     scope: Scope::Everywhere,
+    boot: &[],
     run: affinity,
 };
 
@@ -75,6 +76,7 @@ pub const STORMS: Scenario = Scenario {
     name: "storms",
     what: "storms of fork, exec, exit and threads: still loaded, everyone runs",
     scope: Scope::Full,
+    boot: &[],
     run: storms,
 };
 

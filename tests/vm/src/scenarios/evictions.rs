@@ -14,6 +14,7 @@ pub const TASK_EVICTIONS: Scenario = Scenario {
     name: "task_evictions",
     what: "evictions are charged to the tasks that caused them, by cause",
     scope: Scope::Full,
+    boot: &[],
     run: task_evictions,
 };
 

@@ -17,6 +17,7 @@ pub const FIFO_HOG: Scenario = Scenario {
     name: "fifo_hog",
     what: "a FIFO hog on an RT CPU strands no task that may run elsewhere",
     scope: Scope::Everywhere,
+    boot: &[],
     run: |ctx| fifo_hog(ctx, ctx.rt.first()?, 4),
 };
 
@@ -25,6 +26,7 @@ pub const FIFO_HOG_NRT: Scenario = Scenario {
     name: "fifo_hog_nrt",
     what: "a FIFO hog on an NRT CPU strands no task that may run elsewhere",
     scope: Scope::Full,
+    boot: &[],
     run: |ctx| fifo_hog(ctx, ctx.nrt.last()?, 2),
 };
 

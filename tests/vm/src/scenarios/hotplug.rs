@@ -17,6 +17,7 @@ pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back: the loader restarts by itself",
     scope: Scope::Full,
+    boot: &[],
     run: hotplug,
 };
 

@@ -27,6 +27,7 @@ pub const LOAD_UNLOAD: Scenario = Scenario {
     name: "load_unload",
     what: "loads, runs tasks, unloads by SIGINT and SIGTERM, leaves nothing behind; twice",
     scope: Scope::Everywhere,
+    boot: &[],
     run: load_unload,
 };
 
@@ -73,6 +74,7 @@ pub const SIGKILL: Scenario = Scenario {
     name: "sigkill",
     what: "SIGKILL of the loader under load: the kernel's default takes over at once",
     scope: Scope::Everywhere,
+    boot: &[],
     run: sigkill,
 };
 
@@ -120,6 +122,7 @@ pub const BAD_ARGS: Scenario = Scenario {
     name: "bad_args",
     what: "bad arguments and unfit machines: message, exit code, and nothing changed",
     scope: Scope::Full,
+    boot: &[],
     run: bad_args,
 };
 

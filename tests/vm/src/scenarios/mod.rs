@@ -9,6 +9,7 @@ mod hog;
 mod hotplug;
 mod loading;
 mod running;
+mod scenes;
 mod share;
 mod truth;
 mod verify;
@@ -73,6 +74,8 @@ pub enum Scope {
     Full,
     /// The floor kernel, which has what it needs.
     Floor,
+    /// The first kernel of the list: what is tested is not the scheduler.
+    First,
 }
 
 /// A named scenario.
@@ -83,6 +86,8 @@ pub struct Scenario {
     pub what: &'static str,
     /// On which kernels of the matrix it runs.
     pub scope: Scope,
+    /// More arguments for scripts/vm.
+    pub boot: &'static [&'static str],
     /// The scenario.
     pub run: fn(&Ctx) -> Result<Outcome>,
 }
@@ -106,6 +111,10 @@ pub const ALL: &[Scenario] = &[
     share::IDLE_RT_USED,
     truth::PREEMPT_GROUND_TRUTH,
     verify::VERIFIER,
+    scenes::SCENE_WORK,
+    scenes::SCENE_SHARES,
+    scenes::SCENE_COMPARE,
+    scenes::SCENES,
 ];
 
 /// Finds a scenario by name.

@@ -17,6 +17,7 @@ pub const EVERYONE_RUNS: Scenario = Scenario {
     name: "everyone_runs",
     what: "40 tasks of all kinds, priorities and affinities progress in each window of 5 s",
     scope: Scope::Everywhere,
+    boot: &[],
     run: everyone_runs,
 };
 
@@ -77,6 +78,7 @@ pub const WEIGHTS: Scenario = Scenario {
     name: "weights",
     what: "nice and cpu.weight show in the work that is done",
     scope: Scope::Full,
+    boot: &[],
     run: weights,
 };
 

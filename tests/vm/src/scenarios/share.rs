@@ -17,6 +17,7 @@ pub const RT_SHARE: Scenario = Scenario {
     name: "rt_share",
     what: "the real-time share of a CPU is what the task really used (±3 points)",
     scope: Scope::Full,
+    boot: &[],
     run: rt_share,
 };
 
@@ -71,6 +72,7 @@ pub const IDLE_RT_USED: Scenario = Scenario {
     name: "idle_rt_used",
     what: "as many computing tasks as CPUs take no longer than under the kernel's default",
     scope: Scope::Full,
+    boot: &[],
     run: idle_rt_used,
 };
 

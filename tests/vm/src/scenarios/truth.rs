@@ -13,6 +13,7 @@ pub const PREEMPT_GROUND_TRUTH: Scenario = Scenario {
     name: "preempt_ground_truth",
     what: "no preempt-off section inside an endangering body on an RT CPU (preempt_* tracepoints)",
     scope: Scope::Floor,
+    boot: &[],
     run: preempt_ground_truth,
 };
 

@@ -12,6 +12,7 @@ pub const VERIFIER: Scenario = Scenario {
     name: "verifier",
     what: "all programs load; prints their sizes as JSON",
     scope: Scope::Everywhere,
+    boot: &[],
     run: verifier,
 };
 

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! lollobrigida in a guest, judged by an observer that shares nothing with it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::places::{Places, Seen};
+
+/// Catches: a scene that does not run, under the kernel's default or under scx_artis;
+/// shares that do not sum to 1; a task that does less than it should.
+pub const SCENES: Scenario = Scenario {
+    name: "scenes",
+    what: "lollobrigida runs all its scenes under the kernel's default and under scx_artis",
+    scope: Scope::First,
+    boot: &["--timeout", "600"],
+    run: scenes,
+};
+
+/// Catches: time charged to the wrong CPU or task, or lost.
+pub const SCENE_SHARES: Scenario = Scenario {
+    name: "scene_shares",
+    what: "lollobrigida's shares of time per CPU are those that an observer of its own sees",
+    scope: Scope::First,
+    boot: &[],
+    run: scene_shares,
+};
+
+/// Catches: work that depends on more than the scene; a system call in the measured part.
+/// Virtual time counts instructions here, so CPU time does.
+pub const SCENE_WORK: Scenario = Scenario {
+    name: "scene_work",
+    what: "two runs of a computing task execute the same instructions and no system call",
+    scope: Scope::First,
+    boot: &["--icount", "--cpus", "1"],
+    run: scene_work,
+};
+
+/// Catches: a scheduler that is not started, not stopped, or not in charge when a scene is
+/// run under it; an order that does not alternate.
+pub const SCENE_COMPARE: Scenario = Scenario {
+    name: "scene_compare",
+    what: "lollobrigida compares two schedulers and gives the machine back",
+    scope: Scope::First,
+    boot: &[],
+    run: scene_compare,
+};
+
+/// How far a sum of shares may be from 1.
+const SUM_TOLERANCE: f64 = 0.01;
+/// The kernel's two accounts differ: perf's leaves out a part of each switch, and in emulation
+/// on a busy host a switch may take a millisecond.
+const TOLD_LEAST: f64 = 0.5;
+/// Interrupts are in perf's account only.
+const TOLD_MOST: f64 = 2.0;
+/// How far a share may be from what the observer sees.
+const SHARE_TOLERANCE: f64 = 0.03;
+/// Relative difference of the instructions of two runs.
+const WORK_TOLERANCE: f64 = 0.01;
+
+fn out(name: &str) -> PathBuf {
+    PathBuf::from(format!("/tmp/{name}.json"))
+}
+
+/// Runs lollobrigida; fails with what it printed.
+fn lollobrigida(args: &[&str]) -> Result<String> {
+    let out = Command::new("lollobrigida")
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .context("start lollobrigida")?;
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    ensure!(out.status.success(), "lollobrigida {args:?}: {}\n{stdout}{stderr}", out.status);
+    Ok(stdout.into_owned())
+}
+
+fn json(path: &Path) -> Result<Value> {
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Runs a scene with more arguments; returns its JSON.
+fn run(scene: &str, more: &[&str]) -> Result<Value> {
+    let path = out("run");
+    let file = path.to_string_lossy();
+    lollobrigida(&[&["run", scene, "--quiet", "--json", &file], more].concat())?;
+    json(&path)
+}
+
+fn list<'a>(v: &'a Value, name: &str) -> Result<&'a Vec<Value>> {
+    v.get(name).and_then(Value::as_array).with_context(|| format!("no list '{name}'"))
+}
+
+fn number(v: &Value, name: &str) -> Result<f64> {
+    v.get(name).and_then(Value::as_f64).with_context(|| format!("no number '{name}' in {v}"))
+}
+
+/// Shares of a task's time by CPU, as lollobrigida shows them; `None`: it did not run.
+fn shares(task: &Value) -> Result<Option<BTreeMap<u32, f64>>> {
+    let times = task.get("cpu_time_ns").and_then(Value::as_object).context("no cpu_time_ns")?;
+    let mut all = BTreeMap::new();
+    for (cpu, ns) in times {
+        all.insert(cpu.parse()?, ns.as_f64().context("no time")?);
+    }
+    let sum: f64 = all.values().sum();
+    Ok((sum > 0.0).then(|| all.into_iter().map(|(c, ns)| (c, ns / sum)).collect()))
+}
+
+/// What must be so of every run.
+fn ensure_sound(run: &Value) -> Result<()> {
+    let scene = run.get("scene").and_then(Value::as_str).unwrap_or("?");
+    for task in list(run, "tasks")? {
+        ensure!(task.get("cut").is_none_or(Value::is_null), "{scene}: a task was cut: {task}");
+        // below a millisecond the clocks' own grain shows
+        if number(task, "cpu_ns")? < 1e6 {
+            continue;
+        }
+        let sum: f64 = shares(task)?.context("it ran")?.values().sum();
+        ensure!((sum - 1.0).abs() <= SUM_TOLERANCE, "{scene}: shares sum to {sum}: {task}");
+        let times = task.get("cpu_time_ns").and_then(Value::as_object).context("no times")?;
+        let told_ns: f64 = times.values().filter_map(Value::as_f64).sum();
+        let cpu_ns = number(task, "cpu_ns")?;
+        ensure!(
+            told_ns > cpu_ns * TOLD_LEAST && told_ns < cpu_ns * TOLD_MOST + 2e6,
+            "{scene}: {told_ns} ns of a task's time are on CPUs: {task}"
+        );
+    }
+    for cpu in list(run, "cpus")? {
+        let parts = ["idle", "irq", "rt", "fair", "other"].map(|part| number(cpu, part));
+        let sum: f64 = parts.into_iter().sum::<Result<f64>>()?;
+        ensure!((sum - 1.0).abs() <= SUM_TOLERANCE, "{scene}: a CPU's parts sum to {sum}: {cpu}");
+    }
+    Ok(())
+}
+
+fn names() -> Result<Vec<String>> {
+    let text = lollobrigida(&["scenes"])?;
+    let first = |l: &str| l.split_whitespace().next().map(str::to_owned);
+    let names: Vec<_> = text.lines().filter(|l| l.ends_with(" tasks)")).filter_map(first).collect();
+    ensure!(names.len() >= 12, "only {} scenes: {text}", names.len());
+    Ok(names)
+}
+
+fn scenes(ctx: &Ctx) -> Result<Outcome> {
+    let names = names()?;
+    let begun = Instant::now();
+    all_scenes("default", &names)?;
+    let mut daemon = ctx.load(&[])?;
+    all_scenes("artis", &names)?;
+    daemon.ensure_loaded("after the scenes")?;
+    daemon.finish()?;
+    let secs = begun.elapsed().as_secs_f64();
+    say(&format!("{} scenes twice in {secs:.0} s (asked: at most 180)", names.len()));
+    Ok(Outcome::Passed)
+}
+
+fn all_scenes(under: &str, names: &[String]) -> Result<()> {
+    for name in names {
+        let begun = Instant::now();
+        let result = run(name, &["--short"])?;
+        ensure_sound(&result)?;
+        let secs = number(&result, "makespan_ns")? / 1e9;
+        let whole = begun.elapsed().as_secs_f64();
+        say(&format!("{under}: {name}: {secs:.2} s, with all around it {whole:.2} s"));
+    }
+    Ok(())
+}
+
+/// Computing and sleeping tasks, more than CPUs; names are at most 15 letters long.
+const MIXED_SCENE: &str = r#"
+why = "to be watched by an observer"
+[[group]]
+name = "compute"
+count = 6
+compute_us = 1500000
+[[group]]
+name = "sleepy"
+count = 3
+compute_us = 400000
+sloop_us = 2000
+sleep_us = 3000
+"#;
+
+fn scene_shares(ctx: &Ctx) -> Result<Outcome> {
+    let scene = Path::new("/tmp/mixed.toml");
+    std::fs::write(scene, MIXED_SCENE)?;
+    let scene = scene.to_string_lossy();
+    // the speed of the machine is measured here, not while the observer looks
+    run(&scene, &["--scale", "0.01"])?;
+    for under in ["default", "artis"] {
+        let daemon = if under == "artis" { Some(ctx.load(&[])?) } else { None };
+        let observer = Places::attach()?;
+        let result = run(&scene, &[])?;
+        let seen = observer.seen()?;
+        drop(observer);
+        ensure_sound(&result)?;
+        let worst = differences(&result, &seen)?;
+        say(&format!("{under}: shares differ by at most {worst:.4}"));
+        ensure!(worst <= SHARE_TOLERANCE, "{under}: shares differ by {worst:.4}");
+        daemon.map_or(Ok(()), crate::daemon::Daemon::finish)?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// The greatest difference of a task's share of time on a CPU.
+fn differences(run: &Value, seen: &BTreeMap<String, Seen>) -> Result<f64> {
+    let groups = list(run, "groups")?;
+    let mut worst = 0f64;
+    for task in list(run, "tasks")? {
+        let group = number(task, "group")? as usize;
+        let group = groups.get(group).and_then(|g| g.get("name")).and_then(Value::as_str);
+        let name = format!("{}.{}", group.context("no such group")?, number(task, "nth")?);
+        let seen = seen.get(&name).with_context(|| format!("the observer saw no {name}"))?;
+        let total: u64 = seen.run_ns.values().sum();
+        let told = shares(task)?.with_context(|| format!("{name} did not run"))?;
+        say(&format!(
+            "{name}: {:.0} ms by lollobrigida, {:.0} ms by the observer",
+            number(task, "cpu_ns")? / 1e6,
+            total as f64 / 1e6
+        ));
+        for cpu in told.keys().chain(seen.run_ns.keys()) {
+            let theirs = *seen.run_ns.get(cpu).unwrap_or(&0) as f64 / total as f64;
+            worst = worst.max((told.get(cpu).unwrap_or(&0.0) - theirs).abs());
+        }
+    }
+    Ok(worst)
+}
+
+/// The work is a number of iterations: no calibration has a part in it.
+fn pure_scene(loops: u32) -> Result<String> {
+    let path = format!("/tmp/pure-{loops}.toml");
+    let text = format!("why = \"pure computing\"\n[[group]]\nname = \"pure\"\nloop = {loops}\n");
+    std::fs::write(&path, text)?;
+    Ok(path)
+}
+
+/// CPU time, ns, and system calls by the observer, of one run.
+fn pure(loops: u32) -> Result<(f64, u64)> {
+    let observer = Places::attach()?;
+    let result = run(&pure_scene(loops)?, &["--loops-per-us", "0.1"])?;
+    let seen = observer.seen()?;
+    let task = list(&result, "tasks")?.first().context("no task")?;
+    ensure!(number(task, "calls_seen")? == 0.0, "calls in the measured part: {task}");
+    let calls = seen.get("pure.0").context("the observer saw no pure.0")?.calls;
+    Ok((number(task, "cpu_ns")?, calls))
+}
+
+fn scene_work(_: &Ctx) -> Result<Outcome> {
+    pure(100)?; // caches of files
+    let (first, second, longer) = (pure(20_000)?, pure(20_000)?, pure(40_000)?);
+    let apart = (first.0 - second.0).abs() / first.0;
+    say(&format!(
+        "20000 iterations: {:.0} and {:.0} ns, {:.3} % apart",
+        first.0,
+        second.0,
+        apart * 100.0
+    ));
+    say(&format!(
+        "40000 iterations: {:.0} ns; system calls in all: {} {} {}",
+        longer.0, first.1, second.1, longer.1
+    ));
+    ensure!(apart <= WORK_TOLERANCE, "the same work, but {:.2} % apart", apart * 100.0);
+    ensure!(longer.0 > 1.9 * first.0, "twice the work takes {:.2} times", longer.0 / first.0);
+    ensure!(
+        first.1 == longer.1,
+        "{} system calls in a run, {} in one of twice the work",
+        first.1,
+        longer.1
+    );
+    Ok(Outcome::Passed)
+}
+
+fn scene_compare(ctx: &Ctx) -> Result<Outcome> {
+    let scene = Path::new("/tmp/mixed.toml");
+    std::fs::write(scene, MIXED_SCENE)?;
+    let path = out("compare");
+    let (scene, file) = (scene.to_string_lossy(), path.to_string_lossy());
+    let artis = format!("{}:--rt-cpus {}", ctx.program.display(), ctx.rt);
+    let text = lollobrigida(&[
+        "compare", &scene, "--scale", "0.2", "--under", "default", "--under", &artis, "--runs",
+        "2", "--warmup", "0", "--json", &file,
+    ])?;
+    say(&format!("compared:\n{text}"));
+    ensure!(crate::guest::scx_state()? == "disabled", "a scheduler was left in charge");
+    let all = json(&path)?;
+    let runs = list(&all, "runs")?;
+    ensure!(runs.len() == 2, "{} schedulers", runs.len());
+    for (of, begins) in runs.iter().zip([None, Some("artis")]) {
+        let of = of.as_array().context("no runs")?;
+        ensure!(of.len() == 2, "{} runs", of.len());
+        for run in of {
+            ensure_sound(run)?;
+            let ops = run.get("scheduler").and_then(|s| s.get("ops")).and_then(Value::as_str);
+            let right = match begins {
+                None => ops.is_none(),
+                Some(begins) => ops.is_some_and(|ops| ops.starts_with(begins)),
+            };
+            ensure!(right, "in charge was {ops:?}");
+        }
+    }
+    Ok(Outcome::Passed)
+}
