@@ -131,7 +131,7 @@ pub struct SceneArgs {
     /// Do so much of the work: 0.1 for a tenth. Bursts, sleeps and periods stay as they are
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
     pub scale: f64,
-    /// Do so little of the work that a run is expected to take a second at most: to see
+    /// Do so little of the work that a run is expected to take half a second: to see
     /// that it works, not to measure
     #[arg(long, conflicts_with = "scale")]
     pub short: bool,

@@ -15,7 +15,7 @@ use crate::result::Warning;
 use crate::scene::{self, Cpus};
 
 /// What `--short` lets a run last, as far as that can be foretold, in µs.
-const SHORT_US: f64 = 1e6;
+const SHORT_US: f64 = 5e5;
 
 /// A machine on which no scene lacks a CPU.
 const MANY_CPUS: u32 = 1024;
