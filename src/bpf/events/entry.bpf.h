@@ -60,6 +60,13 @@ static __always_inline void evict(struct artis_cpu *c, u32 cause)
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 }
 
+/*
+ * What a program on a classic tracepoint returns: 0 would take the event away
+ * from perf, so that perf trace and perf stat saw no system call and no fault
+ * as long as we are loaded.
+ */
+#define ARTIS_OTHERS_TOO 1
+
 SEC("tp/raw_syscalls/sys_enter")
 int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 {
@@ -70,7 +77,7 @@ int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 
 	/* a real-time task: seen, never touched */
 	if (!c->ext_running)
-		return 0;
+		return ARTIS_OTHERS_TOO;
 	if (likely(nr < ARTIS_NR_CALLS)) {
 		class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
 		if (class != ARTIS_CALL_ENDANGERING && !is_compat_call())
@@ -79,13 +86,13 @@ int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 	}
 	c->section = section;
 	if (section != ARTIS_SECTION_CALL)
-		return 0;
+		return ARTIS_OTHERS_TOO;
 	c->section_nr = nr;
 	c->attempted = 1;
 	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, artis_cause(section, nr));
-	return 0;
+	return ARTIS_OTHERS_TOO;
 }
 
 /* Interrupts are still off here; the kick is taken when the handler turns them on. */
@@ -95,13 +102,13 @@ int artis_page_fault(void *ctx)
 	struct artis_cpu *c = this_cpu();
 
 	if (!c->ext_running)
-		return 0;
+		return ARTIS_OTHERS_TOO;
 	c->section = ARTIS_SECTION_FAULT;
 	c->attempted = 1;
 	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, ARTIS_CAUSE_FAULT);
-	return 0;
+	return ARTIS_OTHERS_TOO;
 }
 
 /*
