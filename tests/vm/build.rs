@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the observers' BPF programs into skeletons. The compiler is found
-//! by build/bpf-clang, which .cargo/config.toml names.
+//! Compiles the observers' BPF programs into skeletons. The compiler is found by
+//! build/bpf-clang, which .cargo/config.toml names.
+
+use scx_cargo::BpfBuilder;
 
 fn main() {
-    let built = scx_cargo::BpfBuilder::new().and_then(|mut b| {
-        b.enable_intf("observer/observer.h", "observer_intf.rs")
-            .enable_skel("observer/observer.bpf.c", "observer")
-            .enable_skel("observer/places.bpf.c", "places")
-            .build()
-    });
-    if let Err(e) = built {
-        println!("cargo::error=the observer's BPF program did not build: {e:#}");
+    // a builder makes one skeleton: the last one that it is told
+    for name in ["observer", "places"] {
+        let built = BpfBuilder::new().and_then(|mut b| {
+            b.enable_intf("observer/observer.h", "observer_intf.rs")
+                .enable_skel(&format!("observer/{name}.bpf.c"), name)
+                .build()
+        });
+        if let Err(e) = built {
+            println!("cargo::error=the BPF program {name} did not build: {e:#}");
+        }
     }
 }
