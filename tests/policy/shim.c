@@ -54,6 +54,10 @@ u64 shim_vtime_clamp(u64 credit, u64 lead, u64 vtime, u64 clock, u32 inv)
 
 	return artis_vtime_clamp(&policy, vtime, clock, inv);
 }
+u64 shim_clock_next(u64 clock, u64 vtime, u64 elapsed_ns)
+{
+	return artis_clock_next(clock, vtime, elapsed_ns);
+}
 u64 shim_slice_nrt(u64 slice, u64 min, u32 waiting)
 {
 	struct artis_policy policy = { .slice_nrt_ns = slice, .slice_nrt_min_ns = min };

@@ -18,6 +18,8 @@ struct {
 
 /* The clock of virtual time: see policy/fair.h. Written by NRT CPUs. */
 u64 vtime_clock;
+/* When that was last looked at, ns. */
+u64 vtime_clock_moved_ns;
 
 /* Strict: a task without storage is a bug, and the scheduler says so and leaves. */
 static __always_inline struct artis_task *task_of(struct task_struct *p)

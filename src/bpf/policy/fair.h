@@ -94,6 +94,24 @@ static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime
 	return artis_before(latest, vtime) ? latest : vtime;
 }
 
+/* The clock moves by at least one ns in so many of wall time. */
+#define ARTIS_CLOCK_SLOWEST 50
+
+/*
+ * artis_clock_next - the clock after a task with @vtime was picked, @elapsed_ns (of wall
+ * time) after the pick before
+ *
+ * New tasks begin at the clock, so a storm of short-lived ones holds it nearly still, and
+ * whoever is ahead of it waits without end: khugepaged (nice 19) was preempted in an RCU
+ * section for 21 s. The least pace bounds that wait: ARTIS_CLOCK_SLOWEST times the lead.
+ */
+static inline u64 artis_clock_next(u64 clock, u64 vtime, u64 elapsed_ns)
+{
+	u64 least = clock + elapsed_ns / ARTIS_CLOCK_SLOWEST;
+
+	return artis_before(least, vtime) ? vtime : least;
+}
+
 /*
  * artis_slice_nrt - run that a task gets on an NRT CPU, ns
  *

@@ -38,10 +38,21 @@ static __always_inline void clamp_vtime(struct artis_task *t, s32 cpu)
 /* @t is the next to run on @cpu: nobody who competes with it there is further behind. */
 static __always_inline void advance_clock(const struct artis_task *t, s32 cpu)
 {
-	u64 *clock = t->movable ? &vtime_clock : &cpu_of(cpu)->own_clock;
+	u64 *own = &cpu_of(cpu)->own_clock, now, elapsed;
 
-	if (artis_before(*clock, t->vtime))
-		*clock = t->vtime;
+	if (!t->movable) {
+		if (artis_before(*own, t->vtime))
+			*own = t->vtime;
+		return;
+	}
+	now = scx_bpf_now();
+	elapsed = vtime_clock_moved_ns ? now - vtime_clock_moved_ns : 0;
+	/* the clocks of two CPUs may differ a little */
+	if ((s64)elapsed < 0)
+		elapsed = 0;
+	else
+		vtime_clock_moved_ns = now;
+	vtime_clock = artis_clock_next(vtime_clock, t->vtime, elapsed);
 }
 
 /* Weight and virtual time as they count from now on, for a task on @cpu. */

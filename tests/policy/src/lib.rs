@@ -76,6 +76,7 @@ mod c {
             clock: u64,
             inv: u32,
         ) -> u64;
+        pub safe fn shim_clock_next(clock: u64, vtime: u64, elapsed_ns: u64) -> u64;
         pub safe fn shim_slice_nrt(slice: u64, min: u64, waiting: u32) -> u64;
         pub safe fn shim_preempts(margin: u64, vtime: u64, curr: u64) -> bool;
         pub safe fn shim_place(section: u32, bits: u32) -> u32;
@@ -83,10 +84,10 @@ mod c {
 }
 
 pub use c::{
-    shim_call_section as call_section, shim_inv_weight as inv_weight, shim_is_calm as is_calm,
-    shim_preempts as preempts, shim_quiet_after as quiet_after, shim_share_decay as share_decay,
-    shim_slice_nrt as slice_nrt, shim_vtime_clamp as vtime_clamp, shim_vtime_of as vtime_of,
-    shim_weight_in as weight_in,
+    shim_call_section as call_section, shim_clock_next as clock_next,
+    shim_inv_weight as inv_weight, shim_is_calm as is_calm, shim_preempts as preempts,
+    shim_quiet_after as quiet_after, shim_share_decay as share_decay, shim_slice_nrt as slice_nrt,
+    shim_vtime_clamp as vtime_clamp, shim_vtime_of as vtime_of, shim_weight_in as weight_in,
 };
 
 impl RtShare {

@@ -191,6 +191,15 @@ proptest! {
         prop_assert_eq!(share.total_ns, in_rt_ns);
     }
 
+    /// The clock never goes back, follows who is picked, and moves on by itself.
+    #[test]
+    fn clock_moves_on(clock: u64, ahead in -1_000_000_000i64..1_000_000_000, elapsed in 0u64..100_000_000_000) {
+        let next = clock_next(clock, clock.wrapping_add_signed(ahead), elapsed);
+        let moved = next.wrapping_sub(clock) as i64;
+        let least = (elapsed / 50) as i64;
+        prop_assert_eq!(moved, least.max(ahead));
+    }
+
     /// Whatever the clock, the result lies between the credit and the lead, and inside it stays put.
     #[test]
     fn clamp_bounds(vtime: u64, clock: u64, credit in 0u64..1_000_000_000, lead in 0u64..1_000_000_000) {
