@@ -44,12 +44,10 @@ impl Clock {
     /// The way for this machine. Takes a quarter of a second where it is the TSC: read to
     /// a microsecond at each end, it errs by some ten microseconds in each second.
     pub fn choose() -> Self {
-        match std::fs::read_to_string(CLOCKSOURCE) {
-            Ok(name) if !in_user_mode(name.trim()) => {
-                Tsc::measure(Duration::from_millis(250)).map_or(Self::Vdso, Self::Tsc)
-            }
-            _ => Self::Vdso,
+        if in_user_mode(&clocksource()) {
+            return Self::Vdso;
         }
+        Tsc::measure(Duration::from_millis(250)).map_or(Self::Vdso, Self::Tsc)
     }
 
     /// Now, in ns of CLOCK_MONOTONIC.
@@ -61,18 +59,26 @@ impl Clock {
     }
 }
 
-const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+/// What keeps the kernel's time; empty where it does not say.
+#[must_use]
+pub fn clocksource() -> String {
+    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(file).unwrap_or_default().trim().to_owned()
+}
 
-/// Whether the vDSO reads this clocksource (x86: arch/x86/include/asm/vdso/clocksource.h).
-/// Elsewhere there is no second way, and the architectures' own counters are read so.
-fn in_user_mode(name: &str) -> bool {
-    !cfg!(target_arch = "x86_64")
-        || matches!(name, "tsc" | "kvm-clock")
-        || name.starts_with("hyperv")
+/// Whether the vDSO reads this clocksource, as those with a `vdso_clock_mode` in the
+/// kernel's sources: Hyper-V's other one (`_msr`) has none. One that is not told is not
+/// suspected.
+#[must_use]
+pub fn in_user_mode(name: &str) -> bool {
+    const X86: [&str; 4] = ["tsc", "tsc-early", "kvm-clock", "hyperv_clocksource_tsc_page"];
+    const OTHERS: [&str; 2] = ["arch_sys_counter", "riscv_clocksource"];
+    name.is_empty() || X86.contains(&name) || OTHERS.contains(&name)
 }
 
 impl Tsc {
-    /// Compares for so long; `None` where there is no TSC, or one that stands still.
+    /// Compares for so long; `None` where there is no TSC, which is told at once, or one that
+    /// stands still.
     fn measure(time: Duration) -> Option<Self> {
         let (zero, zero_ns) = closest()?;
         std::thread::sleep(time);
@@ -119,10 +125,9 @@ mod tests {
 
     #[test]
     fn emulated_clocksources_are_not_read_in_user_mode() {
-        if cfg!(target_arch = "x86_64") {
-            assert!(in_user_mode("tsc") && in_user_mode("kvm-clock"));
-            assert!(!in_user_mode("hpet") && !in_user_mode("acpi_pm"));
-        }
+        assert!(in_user_mode("tsc") && in_user_mode("kvm-clock"));
+        assert!(!in_user_mode("hpet") && !in_user_mode("acpi_pm"));
+        assert!(!in_user_mode("hyperv_clocksource_msr"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
 
-pub use clock::monotonic_ns;
+pub use clock::{clocksource, in_user_mode, monotonic_ns};
 
 use board::Board;
 use report::Report;

@@ -11,8 +11,8 @@ use crate::compare::order::{Order, sequence};
 use crate::compare::under::{self, Places};
 use crate::execute::real::Real;
 use crate::execute::rights::{Powers, needed};
-use crate::execute::run::{RunOptions, signals};
-use crate::execute::sched_ext::SchedExt;
+use crate::execute::run::RunOptions;
+use crate::execute::sched_ext::{InCharge, SchedExt};
 use crate::execute::{Executor, Under, interrupt, survey};
 use crate::result::comparison::compare as figures;
 use crate::result::{Run, Warning};
@@ -25,8 +25,8 @@ use crate::scene::Cpus;
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let outlets = Outlets::open(&args.output)?;
     let prepared = prepare(&args.scene)?;
-    let ops = SchedExt::here().read().and_then(|found| found.ops);
-    let unders = [Under { title: ops.unwrap_or_else(|| under::DEFAULT.to_owned()), command: None }];
+    let found = InCharge::scheduler(SchedExt::here().read().as_ref());
+    let unders = [Under { title: found.name, command: None }];
     let steps = sequence(Order::Aabb, 1, args.runs, args.warmup, prepared.seed);
     let job = Job { plan: &prepared.plan, unders: &unders, steps: &steps };
     let mut machine = Real::accepting(job.plan, job.unders, RunOptions::default());
@@ -78,11 +78,6 @@ pub fn unders(texts: &[String], rt_cpus: Option<&Cpus>) -> Result<Vec<Under>, Fa
     Ok(unders)
 }
 
-/// Did a signal come, between two runs or during one?
-fn interrupted() -> bool {
-    interrupt::pending() || signals::came()
-}
-
 fn conduct(
     machine: &mut dyn Executor,
     job: Job<'_>,
@@ -91,7 +86,7 @@ fn conduct(
 ) -> Result<Driven, Failure> {
     interrupt::install()?;
     let progress = Progress::new(job.steps.len(), output.quiet);
-    let mut driven = drive(machine, job, &interrupted, &mut |at, step| {
+    let mut driven = drive(machine, job, &interrupt::pending, &mut |at, step| {
         progress.step(at, step, &job.unders[step.under]);
     });
     let rights = needed(job.plan, job.unders, Powers::here());

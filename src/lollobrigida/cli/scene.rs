@@ -9,8 +9,7 @@ use super::files::unusable;
 use crate::execute::Unfit;
 use crate::measure::machine::online_cpus;
 use crate::plan::calibration::Calibration;
-use crate::plan::{Expectation, expect};
-use crate::plan::{Plan, build};
+use crate::plan::{Expectation, Plan, build, expect};
 use crate::result::Warning;
 use crate::scene::{self, Cpus};
 
@@ -80,10 +79,9 @@ pub fn prepare(args: &SceneArgs) -> Result<Prepared, Failure> {
 }
 
 fn doubts(calibration: &Calibration, short: Option<f64>) -> Vec<Warning> {
-    let warning = |code: &str, text: String| Warning { code: code.into(), text };
     let mut warnings = Vec::new();
     if calibration.spread > DOUBT {
-        warnings.push(warning(
+        warnings.push(Warning::new(
             "calibration",
             format!(
                 "this machine's speed was measured while it was disturbed (the usual burst took \
@@ -94,10 +92,10 @@ fn doubts(calibration: &Calibration, short: Option<f64>) -> Vec<Warning> {
         ));
     }
     if let Some(note) = &calibration.note {
-        warnings.push(warning("calibration", note.clone()));
+        warnings.push(Warning::new("calibration", note.as_str()));
     }
     if let Some(work) = short {
-        warnings.push(warning(
+        warnings.push(Warning::new(
             "short",
             format!(
                 "--short did {:.3} % of the scene's work: enough to see that it runs, too \

@@ -122,18 +122,9 @@ mod tests {
 
     fn task(work_steps: u64, rhythm: Rhythm) -> Task {
         Task {
-            group: 0,
-            nth: 0,
             sched: Sched::Normal { nice: 5 },
-            cpus: None,
-            cgroup: None,
-            start_us: 0,
-            memory_kb: 0,
-            jitter_pct: 0,
-            seed: 0,
-            takes: Vec::new(),
-            posts: Vec::new(),
             phases: vec![Phase { work_steps, duration_us: None, rhythm, call: None }],
+            ..Task::default()
         }
     }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An executor that does nothing and says what would be done.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Result;
 
 use crate::execute::{Executor, Purpose, Under};
 use crate::plan::Plan;
-use crate::result::{Machine, Run, SCHEMA, Scheduler, Warning};
+use crate::result::{Run, Scheduler, Warning};
 
 /// Writes a line for each thing that would be done.
 pub struct Rehearsal<'a> {
@@ -51,7 +50,7 @@ impl Executor for Rehearsal<'_> {
             Purpose::WarmUp => self.say("  warm-up run, not measured")?,
             Purpose::Measure(run) => self.say(&format!("  run {} of {}", run + 1, self.runs))?,
         }
-        Ok(nothing(plan))
+        Ok(Run::empty(plan))
     }
 
     fn stop(&mut self) -> Result<()> {
@@ -63,33 +62,5 @@ impl Executor for Rehearsal<'_> {
 
     fn restore(&mut self) -> Result<()> {
         self.say("leave the machine as it was found")
-    }
-}
-
-/// A run of no time in which no task did anything.
-fn nothing(plan: &Plan) -> Run {
-    Run {
-        schema: SCHEMA,
-        scene: plan.scene.clone(),
-        why: plan.why.clone(),
-        good: plan.good.clone(),
-        scheduler: Scheduler { name: String::new(), ops: None },
-        machine: Machine {
-            kernel: String::new(),
-            version: String::new(),
-            cpu: String::new(),
-            cpus: 0,
-        },
-        scale: plan.scale,
-        makespan_ns: 0,
-        cut: false,
-        energy_uj: None,
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        cpus: Vec::new(),
-        timeline: Vec::new(),
-        warnings: Vec::new(),
-        missing: Vec::new(),
-        sources: BTreeMap::new(),
     }
 }

@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 use thiserror::Error;
 
-use crate::execute::Under;
+use crate::execute::{DEFAULT, Under};
 use crate::scene::Cpus;
-
-/// The kernel's own scheduler, as it is named in `--under`.
-pub const DEFAULT: &str = "default";
 
 /// Stands for the scene's RT CPUs in the arguments.
 pub const RT_CPUS: &str = "{rt_cpus}";

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
+use super::run::signals;
+
 static PENDING: AtomicBool = AtomicBool::new(false);
 
 /// From now on the signals set the flag instead of ending the program.
@@ -17,8 +19,8 @@ pub fn install() -> Result<()> {
         .context("installing the signal handler")
 }
 
-/// Has a signal come?
+/// Has a signal come, between two runs or during one? (A run catches them itself.)
 #[must_use]
 pub fn pending() -> bool {
-    PENDING.load(Ordering::Relaxed)
+    PENDING.load(Ordering::Relaxed) || signals::came()
 }

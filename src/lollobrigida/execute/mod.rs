@@ -16,12 +16,15 @@ use anyhow::Result;
 use crate::plan::Plan;
 use crate::result::{Run, Scheduler, Warning};
 
+/// The kernel's own scheduler, as `--under` and results name it.
+pub const DEFAULT: &str = "default";
+
 /// A scheduler to run a scene under: one `--under`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Under {
     /// As the user wrote it: the column's title.
     pub title: String,
-    /// Program and arguments; `None`: the kernel's own scheduler (`default`), or with
+    /// Program and arguments; `None`: the kernel's own scheduler ([`DEFAULT`]), or with
     /// `lollobrigida run` whichever is in charge.
     pub command: Option<Vec<String>>,
 }

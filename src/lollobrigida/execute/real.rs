@@ -74,13 +74,13 @@ impl Executor for Real<'_> {
         if let Some(how) = self.schedulers.lost()?
             && !interrupt::pending()
         {
-            run.warnings.push(Warning {
-                code: EJECTED.into(),
-                text: format!(
+            run.warnings.push(Warning::new(
+                EJECTED,
+                format!(
                     "{} did not stay in charge during a run, which is not counted: {how}",
                     run.scheduler.name
                 ),
-            });
+            ));
         }
         Ok(run)
     }

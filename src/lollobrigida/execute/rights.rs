@@ -2,15 +2,14 @@
 //! Which rights a scene and its schedulers need, and which of them are here.
 
 use std::fs;
-use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{AccessFlags, access};
 
 use super::Under;
+use super::run::cgroup;
 use super::sched_ext::SchedExt;
-use crate::plan::{Need, Right as Needed, expect};
-use crate::plan::{Plan, Task};
+use crate::plan::{Need, Plan, Right as Needed, Task, expect};
 use crate::scene::Sched;
 
 /// Numbers of capabilities(7).
@@ -39,7 +38,7 @@ pub struct Powers {
     pub rt_priority: u64,
     /// Lowest nice without CAP_SYS_NICE.
     pub nice: i64,
-    /// A cgroup can be made below our own.
+    /// The run's cgroup can be made.
     pub cgroup: bool,
     /// The kernel has sched_ext.
     pub sched_ext: bool,
@@ -56,7 +55,7 @@ impl Powers {
             rt_priority: soft(Resource::RLIMIT_RTPRIO),
             // setrlimit(2): the limit is 20 - nice
             nice: 20 - soft(Resource::RLIMIT_NICE).min(40).cast_signed(),
-            cgroup: own_cgroup().is_some_and(|dir| access(&*dir, AccessFlags::W_OK).is_ok()),
+            cgroup: cgroup::place().is_ok_and(|dir| access(&dir, AccessFlags::W_OK).is_ok()),
             sched_ext: SchedExt::here().read().is_some(),
         }
     }
@@ -70,13 +69,6 @@ impl Powers {
 fn capabilities(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(line.trim(), 16).ok()
-}
-
-/// The directory of our cgroup (v2).
-fn own_cgroup() -> Option<Box<Path>> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    Some(Path::new("/sys/fs/cgroup").join(path).into())
 }
 
 /// Everything that the plan and the schedulers need, whether it is here or not.
@@ -113,8 +105,8 @@ fn for_tasks(plan: &Plan, need: Need, powers: Powers) -> Right {
         ),
         Needed::CgroupWrite => (
             powers.cgroup,
-            "our own cgroup (v2) cannot be written, so the tasks stay in it: run it as root, or \
-             with systemd-run --user --scope -p Delegate=yes",
+            "no cgroup (v2) can be made beside our own, so the tasks stay in it: run it as root, \
+             or with systemd-run --user --scope -p Delegate=yes",
         ),
         Needed::SchedExt => (
             powers.sched_ext,

@@ -5,6 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::DEFAULT;
+use crate::result::Scheduler;
+
 /// The kernel's directory of sched_ext.
 #[derive(Clone, Debug)]
 pub struct SchedExt(PathBuf);
@@ -25,6 +28,14 @@ impl InCharge {
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.state == "enabled"
+    }
+
+    /// What was found, named after itself. One that is leaving is not in charge; neither is
+    /// one of a kernel without sched_ext (`None`).
+    #[must_use]
+    pub fn scheduler(found: Option<&Self>) -> Scheduler {
+        let ops = found.filter(|found| found.is_enabled()).and_then(|found| found.ops.clone());
+        Scheduler { name: ops.clone().unwrap_or_else(|| DEFAULT.into()), ops }
     }
 
     /// The kernel's own schedules.
@@ -69,4 +80,23 @@ pub fn running_programs() -> Vec<String> {
         name.starts_with("scx_").then(|| format!("{} ({pid})", name.trim()))
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheduler_that_is_leaving_is_not_in_charge() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let kernel = SchedExt::at(dir.path());
+        let ops = || InCharge::scheduler(kernel.read().as_ref()).ops;
+        assert_eq!(ops(), None);
+        fs::create_dir(dir.path().join("root")).expect("directory");
+        fs::write(dir.path().join("root/ops"), "artis_1.0\n").expect("file");
+        fs::write(dir.path().join("state"), "disabling\n").expect("file");
+        assert_eq!(ops(), None);
+        fs::write(dir.path().join("state"), "enabled\n").expect("file");
+        assert_eq!(ops().as_deref(), Some("artis_1.0"));
+    }
 }

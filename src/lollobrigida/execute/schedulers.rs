@@ -65,8 +65,7 @@ impl Schedulers {
     /// Takes whichever scheduler is in charge as it is.
     pub fn accept(&mut self) -> Scheduler {
         self.since = self.kernel.read();
-        let ops = self.since.as_ref().and_then(|found| found.ops.clone());
-        Scheduler { name: ops.clone().unwrap_or_else(|| "default".into()), ops }
+        InCharge::scheduler(self.since.as_ref())
     }
 
     /// Puts `under` in charge.
@@ -89,8 +88,8 @@ impl Schedulers {
             }
         }
         self.since = self.kernel.read();
-        let ops = self.since.as_ref().and_then(|found| found.ops.clone());
-        Ok(Scheduler { name: under.title.clone(), ops })
+        let found = InCharge::scheduler(self.since.as_ref());
+        Ok(Scheduler { name: under.title.clone(), ..found })
     }
 
     fn wait_until_in_charge(&self, daemon: &mut Daemon, before: Option<&InCharge>) -> Result<()> {
@@ -189,9 +188,8 @@ fn occupied(found: &InCharge) -> Unfit {
 }
 
 fn describe(found: Option<&InCharge>) -> String {
-    match found {
+    match found.filter(|found| !found.is_default()) {
         None => "the kernel's own scheduler".into(),
-        Some(found) if found.is_default() => "the kernel's own scheduler".into(),
         Some(InCharge { state, ops, .. }) => {
             format!("sched_ext scheduler '{}' ({state})", ops.as_deref().unwrap_or("?"))
         }

@@ -8,7 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::rights::Right;
-use super::sched_ext::SchedExt;
+use super::sched_ext::{InCharge, SchedExt};
+use crate::actor::{clocksource, in_user_mode};
 use crate::measure::cpu_stat::{CpuStat, tick_ns};
 use crate::measure::machine::online_cpus;
 use crate::measure::trouble::machine;
@@ -26,10 +27,8 @@ pub fn survey() -> Vec<Warning> {
     let cpus = online_cpus().unwrap_or_default();
     let mut warnings = machine::all(Path::new(machine::SYS_CPU), &cpus);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let source = fs::read_to_string(source).unwrap_or_default();
     warnings.extend(virtual_machine(&cpuinfo));
-    warnings.extend(slow_clock(source.trim()));
+    warnings.extend(slow_clock(&clocksource()));
     warnings.extend(busy_share().and_then(busy));
     warnings
 }
@@ -39,7 +38,7 @@ pub fn survey() -> Vec<Warning> {
 pub fn lacking(rights: &[Right]) -> Vec<Warning> {
     let lacking = |right: &Right| {
         let why = right.lacking.as_ref()?;
-        Some(warning("rights", format!("{}: {why}", right.what)))
+        Some(Warning::new("rights", format!("{}: {why}", right.what)))
     };
     rights.iter().filter_map(lacking).collect()
 }
@@ -47,8 +46,8 @@ pub fn lacking(rights: &[Right]) -> Vec<Warning> {
 /// `other_scheduler`: the kernel's own is not in charge, in a run under whichever is.
 #[must_use]
 pub fn other_scheduler(kernel: &SchedExt) -> Option<Warning> {
-    let ops = kernel.read()?.ops?;
-    Some(warning(
+    let ops = InCharge::scheduler(kernel.read().as_ref()).ops?;
+    Some(Warning::new(
         "other_scheduler",
         format!(
             "the sched_ext scheduler '{ops}' is in charge: these figures are about it, not about \
@@ -57,38 +56,37 @@ pub fn other_scheduler(kernel: &SchedExt) -> Option<Warning> {
     ))
 }
 
-fn warning(code: &str, text: String) -> Warning {
-    Warning { code: code.into(), text }
-}
-
 /// `virtual`: x86's CPUs tell when a hypervisor shows them.
 fn virtual_machine(cpuinfo: &str) -> Option<Warning> {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
     flags.split_whitespace().any(|flag| flag == "hypervisor").then(|| {
-        warning(
+        Warning::new(
             "virtual",
             "this is a virtual machine: its CPUs stand still whenever the host runs something else, \
              unseen by the scheduler. Believe ratios within one boot, from many alternating runs, \
-             and no absolute time"
-                .into(),
+             and no absolute time",
         )
     })
 }
 
-/// `clock`: the clock is read by a system call, or by a slow device.
+/// `clock`: tasks cannot read the kernel's clock without a system call.
 fn slow_clock(source: &str) -> Option<Warning> {
-    let fast = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "riscv"];
-    if source.is_empty() || fast.iter().any(|name| source.starts_with(name)) {
-        return None;
-    }
-    Some(warning(
-        "clock",
-        format!(
-            "time is kept by '{source}', which user space cannot read by itself: tasks that look at \
-             the clock enter the kernel for it, as system calls that the scene did not ask for. \
-             Boot with tsc=reliable if the CPU's counter is sound"
-        ),
-    ))
+    let instead = if cfg!(target_arch = "x86_64") {
+        "tasks look at the CPU's counter (TSC) instead, which is compared with the clock before \
+         each run. Times that they tell err by some ten microseconds in each second, and by more \
+         if the CPUs' counters differ. Boot with tsc=reliable if they are sound"
+    } else {
+        "tasks that look at the clock enter the kernel for it, as system calls that the scene did \
+         not ask for"
+    };
+    (!in_user_mode(source)).then(|| {
+        Warning::new(
+            "clock",
+            format!(
+                "time is kept by '{source}', which user space cannot read by itself: {instead}"
+            ),
+        )
+    })
 }
 
 /// Share of all CPUs' time that was not idle, within [`WINDOW`].
@@ -104,7 +102,7 @@ fn busy_share() -> Option<f64> {
 /// `noisy`: something runs although nothing should.
 fn busy(share: f64) -> Option<Warning> {
     (share > NOISE).then(|| {
-        warning(
+        Warning::new(
             "noisy",
             format!(
                 "the machine is {:.0} % busy before anything was started: that work takes part in \
@@ -137,6 +135,9 @@ mod tests {
             assert_eq!(slow_clock(fast), None, "{fast}");
         }
         assert!(slow_clock("hpet").is_some_and(|w| w.text.contains("'hpet'")));
+        let by_tsc =
+            slow_clock("hpet").is_some_and(|w| w.text.contains("look at the CPU's counter"));
+        assert_eq!(by_tsc, cfg!(target_arch = "x86_64"));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which machine this is, and which scheduler is in charge.
+//! Which machine this is.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use nix::sys::utsname::uname;
 
-use crate::result::{Machine, Scheduler};
+use crate::result::Machine;
 
 /// The kernel, the CPU's name and the number of online CPUs.
 ///
@@ -56,20 +55,6 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// The scheduler in charge of normal tasks now.
-#[must_use]
-pub fn scheduler() -> Scheduler {
-    let ops = ops(Path::new("/sys/kernel/sched_ext"));
-    Scheduler { name: ops.clone().unwrap_or_else(|| "default".into()), ops }
-}
-
-/// The name of the sched_ext scheduler in charge. Its file is there only while one is.
-fn ops(sched_ext: &Path) -> Option<String> {
-    let state = fs::read_to_string(sched_ext.join("state")).ok()?;
-    let ops = fs::read_to_string(sched_ext.join("root/ops")).ok()?;
-    (state.trim() == "enabled").then(|| ops.trim().to_owned()).filter(|ops| !ops.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,17 +72,5 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: A CPU @ 3 GHz\nmodel name\t: B\n";
         assert_eq!(model_name(text), Some("A CPU @ 3 GHz"));
         assert_eq!(model_name("processor\t: 0\n"), None);
-    }
-
-    #[test]
-    fn a_scheduler_that_is_leaving_is_not_in_charge() {
-        let sched_ext = tempfile::tempdir().expect("temporary directory");
-        assert_eq!(ops(sched_ext.path()), None);
-        fs::create_dir(sched_ext.path().join("root")).expect("directory");
-        fs::write(sched_ext.path().join("root/ops"), "artis_1.0\n").expect("file");
-        fs::write(sched_ext.path().join("state"), "disabling\n").expect("file");
-        assert_eq!(ops(sched_ext.path()), None);
-        fs::write(sched_ext.path().join("state"), "enabled\n").expect("file");
-        assert_eq!(ops(sched_ext.path()).as_deref(), Some("artis_1.0"));
     }
 }

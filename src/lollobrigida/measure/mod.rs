@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel knows about a run, each source in a file of its own. Interfaces and
 //! errors: docs/measures.md. Nothing here touches a task; all is read before the start
-//! signal and after the last task is done.
+//! signal and after the last task is done, but for rings of switch records that are half
+//! full: these are emptied meanwhile.
 
 pub mod calls;
 pub mod cpu_stat;

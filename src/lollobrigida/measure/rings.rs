@@ -152,6 +152,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use nix::sys::resource::{UsageWho, getrusage};
+
     use super::*;
     use crate::execute::run::poll::poll;
     use crate::measure::machine::online_cpus;
@@ -160,40 +162,57 @@ mod tests {
     /// A ring of 64 KiB holds 2730 records; two for each sleep are more.
     const SLEEPS: u64 = 8000;
 
-    /// The records of a thread that sleeps again and again, and how many were lost. `None`
-    /// where perf events are not permitted.
-    fn records_of_a_sleeper(drained: bool) -> Option<(Vec<Vec<Switch>>, u64)> {
+    /// Of a thread that sleeps again and again.
+    struct Sleeper {
+        by_cpu: Vec<Vec<Switch>>,
+        lost: u64,
+        /// Times that it left its CPU and came back: a sleep that is over before the thread
+        /// has left is none.
+        sleeps: u64,
+    }
+
+    /// Times that this thread gave its CPU up by itself.
+    fn left_its_cpu() -> u64 {
+        let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("own usage");
+        usage.voluntary_context_switches().cast_unsigned()
+    }
+
+    /// `None` where perf events are not permitted.
+    fn sleeper(drained: bool) -> Option<Sleeper> {
         let cpus = online_cpus().expect("CPUs");
         let mut rings = Rings::open_size(&cpus, *RING_BYTES.start()).ok()?;
         let (tid, its_tid) = channel();
         let (go, its_turn) = channel::<()>();
-        let sleeper = thread::spawn(move || {
+        let thread = thread::spawn(move || {
             tid.send(nix::unistd::gettid().as_raw()).expect("sent");
             its_turn.recv().expect("its turn");
+            let before = left_its_cpu();
             (0..SLEEPS).for_each(|_| thread::sleep(Duration::from_micros(1)));
+            left_its_cpu() - before
         });
         let tid = its_tid.recv().expect("its id");
         let mut clocks = OnCpu::open(&[tid], &cpus, Some(&rings)).ok()?;
         go.send(()).expect("told");
-        while !sleeper.is_finished() {
+        while !thread.is_finished() {
             let fds: Vec<RawFd> = rings.fds().collect();
             let ready = poll(&fds, Some(Duration::from_millis(10))).expect("polled");
             if drained && ready.contains(&true) {
                 rings.drain();
             }
         }
-        sleeper.join().expect("sleeper");
-        Some(rings.finish(clocks.lost().expect("read")))
+        let sleeps = thread.join().expect("sleeper");
+        let (by_cpu, lost) = rings.finish(clocks.lost().expect("read"));
+        Some(Sleeper { by_cpu, lost, sleeps })
     }
 
     #[test]
     fn nothing_is_lost_when_half_full_rings_are_drained() {
-        let Some((by_cpu, lost)) = records_of_a_sleeper(true) else { return };
+        let Some(Sleeper { by_cpu, lost, sleeps }) = sleeper(true) else { return };
         assert_eq!(lost, 0);
         assert!(by_cpu.iter().all(|switches| switches.is_sorted_by_key(|switch| switch.at_ns)));
         let ons = by_cpu.iter().flatten().filter(|switch| switch.on).count() as u64;
         let offs = by_cpu.iter().flatten().filter(|switch| !switch.on).count() as u64;
-        assert!(ons >= SLEEPS, "{ons}");
+        assert!(ons >= sleeps, "{ons} on, {sleeps} sleeps");
         // its last way off may be after its end
         assert!(ons.abs_diff(offs) <= 1, "{ons} on, {offs} off");
     }
@@ -209,11 +228,11 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted() {
-        let Some((by_cpu, lost)) = records_of_a_sleeper(false) else { return };
+        let Some(Sleeper { by_cpu, lost, sleeps }) = sleeper(false) else { return };
         let kept = by_cpu.iter().map(Vec::len).sum::<usize>() as u64;
-        assert!(kept < 2 * SLEEPS, "the rings were large enough for {kept}");
+        assert!(kept < 2 * sleeps, "the rings were large enough for {kept}");
         // before Linux 6.0 a loss that lasts until the end is not told
-        assert!(lost == 0 || kept + lost >= 2 * SLEEPS - 1, "{kept} kept, {lost} lost");
+        assert!(lost == 0 || kept + lost >= 2 * sleeps - 1, "{kept} kept, {lost} lost");
         assert!(lost > 0 || before_6_0(), "{kept} kept, nothing told");
     }
 }

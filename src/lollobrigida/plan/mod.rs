@@ -56,8 +56,8 @@ pub struct Plan {
     pub links: Vec<Link>,
 }
 
-/// One task.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One task; by default one that does nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Index of its group.
     pub group: usize,

@@ -149,7 +149,7 @@ impl Sample {
     fn of(values: &[Option<f64>]) -> Self {
         let known: Vec<f64> = values.iter().flatten().copied().collect();
         let count = known.len();
-        let mean = (count > 0).then(|| known.iter().sum::<f64>() / count as f64);
+        let mean = figures::mean(known.iter().copied());
         let stdev = mean.filter(|_| count > 1).map(|mean| {
             let squares: f64 = known.iter().map(|v| (v - mean).powi(2)).sum();
             (squares / (count - 1) as f64).sqrt()
@@ -189,14 +189,14 @@ fn warnings(unders: &[String], runs: &[Vec<Run>], figures: &[Figure]) -> Vec<War
     for (under, runs) in unders.iter().zip(runs) {
         let cut = runs.iter().filter(|run| run.cut).count();
         if cut > 0 {
-            all.push(Warning {
-                code: "cut".into(),
-                text: format!(
+            all.push(Warning::new(
+                "cut",
+                format!(
                     "{cut} of {} runs under {under} were stopped before their tasks had finished: \
                      their figures are of unlike work. Raise the scene's limit, or lower --scale.",
                     runs.len()
                 ),
-            });
+            ));
         }
     }
     let places: BTreeSet<String> = runs
@@ -205,29 +205,29 @@ fn warnings(unders: &[String], runs: &[Vec<Run>], figures: &[Figure]) -> Vec<War
         .map(|r| format!("{} {} {} {:?}", r.machine.cpu, r.machine.cpus, r.machine.kernel, r.scale))
         .collect();
     if places.len() > 1 {
-        all.push(Warning {
-            code: "unlike".into(),
-            text: format!(
+        all.push(Warning::new(
+            "unlike",
+            format!(
                 "The runs are of unlike machines, kernels or calibrations ({}): ratios say as much \
                  about these as about the schedulers. Compare within one boot, with one \
                  --loops-per-us.",
                 places.into_iter().collect::<Vec<_>>().join("; ")
             ),
-        });
+        ));
     }
     for figure in figures.iter().filter(|f| f.name == "makespan") {
         for (i, under) in unders.iter().enumerate() {
             let share = figure.stdev[i].zip(figure.mean[i]).map_or(0.0, |(s, m)| s / m);
             if share > 0.05 {
-                all.push(Warning {
-                    code: "spread".into(),
-                    text: format!(
+                all.push(Warning::new(
+                    "spread",
+                    format!(
                         "The makespan under {under} varies by {:.0} % (standard deviation) from run \
                          to run: small ratios mean nothing here. Use more --runs, and stop what \
                          else runs on the machine.",
                         share * 100.0
                     ),
-                });
+                ));
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Group, Latency, Run};
+use super::{Group, Latency, Run, Task};
 
 /// Of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -116,9 +116,7 @@ const KINDS: &[Kind] = &[
                   the scene left unused (efficiency).",
         unit: Unit::Share,
         better: Better::Less,
-        of: Of::Run(|run| {
-            Some(run.cpus.iter().map(|c| c.idle).sum::<f64>() / run.cpus.len() as f64)
-        }),
+        of: Of::Run(|run| mean(run.cpus.iter().map(|c| c.idle))),
     },
     Kind {
         name: "migrations",
@@ -260,11 +258,12 @@ fn of(latency: Option<Latency>, value: fn(Latency) -> f64) -> Option<f64> {
 }
 
 fn speed(run: &Run, group: usize) -> Option<f64> {
-    let speeds: Vec<f64> = run
-        .tasks
-        .iter()
-        .filter(|t| t.group == group && t.cut.is_none() && t.wall_ns > 0)
-        .map(|t| t.steps as f64 * 1e3 / t.wall_ns as f64)
-        .collect();
-    (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64)
+    let of_group = |t: &&Task| t.group == group && t.cut.is_none() && t.wall_ns > 0;
+    mean(run.tasks.iter().filter(of_group).map(|t| t.steps as f64 * 1e3 / t.wall_ns as f64))
+}
+
+/// `None` without values.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::{Plan, Scale};
+
 /// Version of the JSON form: changes when a field is renamed, removed or means something
 /// else; new fields do not change it.
 pub const SCHEMA: u32 = 1;
@@ -31,7 +33,7 @@ pub struct Run {
     /// Where.
     pub machine: Machine,
     /// How amounts of work were read.
-    pub scale: crate::plan::Scale,
+    pub scale: Scale,
     /// From the start signal to the end of the last task.
     pub makespan_ns: u64,
     /// The run was stopped by its limit or by a signal.
@@ -56,8 +58,34 @@ pub struct Run {
     pub sources: BTreeMap<String, String>,
 }
 
+impl Run {
+    /// Of no time, nowhere, in which no task did anything: where a plan is not really run.
+    #[must_use]
+    pub fn empty(plan: &Plan) -> Self {
+        Self {
+            schema: SCHEMA,
+            scene: plan.scene.clone(),
+            why: plan.why.clone(),
+            good: plan.good.clone(),
+            scheduler: Scheduler::default(),
+            machine: Machine::default(),
+            scale: plan.scale,
+            makespan_ns: 0,
+            cut: false,
+            energy_uj: None,
+            tasks: Vec::new(),
+            groups: Vec::new(),
+            cpus: Vec::new(),
+            timeline: Vec::new(),
+            warnings: Vec::new(),
+            missing: Vec::new(),
+            sources: BTreeMap::new(),
+        }
+    }
+}
+
 /// The scheduler in charge of normal tasks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduler {
     /// As the user named it (`--under`), or what was found.
     pub name: String,
@@ -66,7 +94,7 @@ pub struct Scheduler {
 }
 
 /// The machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// `uname -r`.
     pub kernel: String,
@@ -221,6 +249,14 @@ pub struct Warning {
     pub code: String,
     /// For people.
     pub text: String,
+}
+
+impl Warning {
+    /// One of the kind `code`.
+    #[must_use]
+    pub fn new(code: &str, text: impl Into<String>) -> Self {
+        Self { code: code.into(), text: text.into() }
+    }
 }
 
 /// A figure that could not be had.

@@ -245,6 +245,13 @@ impl Scene {
     pub const SEED: u64 = 1;
 }
 
+impl Default for Sched {
+    /// Of a task that asks for nothing.
+    fn default() -> Self {
+        Self::Normal { nice: 0 }
+    }
+}
+
 impl CallKind {
     /// All kinds with their names in scenes.
     pub const ALL: [(&'static str, Self); 12] = [

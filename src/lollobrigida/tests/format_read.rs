@@ -16,7 +16,7 @@ fn plain(name: &str, work: Amount) -> Group {
     Group {
         name: name.into(),
         count: 1,
-        sched: Sched::Normal { nice: 0 },
+        sched: Sched::default(),
         cpus: None,
         cgroup: None,
         start_us: 0,

@@ -3,7 +3,6 @@
 //! scheduler that was started is stopped, and the machine is restored, whatever happens.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Result, bail};
@@ -11,7 +10,7 @@ use lollobrigida::compare::drive::{Driven, Job, drive};
 use lollobrigida::compare::order::{Order, sequence};
 use lollobrigida::execute::{EJECTED, Executor, Interrupted, Purpose, Under};
 use lollobrigida::plan::{Plan, Scale};
-use lollobrigida::result::{Machine, Run, SCHEMA, Scheduler, Warning};
+use lollobrigida::result::{Run, Scheduler, Warning};
 
 /// What goes wrong, at the n-th event.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,7 +58,7 @@ impl Executor for Fake<'_> {
             Purpose::WarmUp => "warm-up".into(),
             Purpose::Measure(n) => format!("run {n}"),
         })?;
-        let mut run = empty_run(plan);
+        let mut run = Run::empty(plan);
         if ejected {
             run.warnings.push(Warning { code: EJECTED.into(), text: "gone".into() });
         }
@@ -75,44 +74,17 @@ impl Executor for Fake<'_> {
     }
 }
 
-fn scale() -> Scale {
-    Scale { steps_per_us: 500.0, steps_per_loop: 4096.0, work: 1.0 }
-}
-
 fn plan() -> Plan {
     Plan {
         scene: "s".into(),
         why: String::new(),
         good: String::new(),
-        scale: scale(),
+        scale: Scale { steps_per_us: 500.0, steps_per_loop: 4096.0, work: 1.0 },
         limit_us: None,
         rt_cpus: None,
         groups: Vec::new(),
         tasks: Vec::new(),
         links: Vec::new(),
-    }
-}
-
-fn empty_run(plan: &Plan) -> Run {
-    let word = String::new;
-    Run {
-        schema: SCHEMA,
-        scene: plan.scene.clone(),
-        why: word(),
-        good: word(),
-        scheduler: Scheduler { name: word(), ops: None },
-        machine: Machine { kernel: word(), version: word(), cpu: word(), cpus: 1 },
-        scale: plan.scale,
-        makespan_ns: 1,
-        cut: false,
-        energy_uj: None,
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        cpus: Vec::new(),
-        timeline: Vec::new(),
-        warnings: Vec::new(),
-        missing: Vec::new(),
-        sources: BTreeMap::new(),
     }
 }
 

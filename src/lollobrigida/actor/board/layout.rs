@@ -30,7 +30,7 @@ pub(super) struct Header {
     pub plan_bytes: AtomicU64,
     /// The process that made the board.
     pub runner: AtomicU32,
-    /// How to read time by the TSC; `ns_per_tick` is 0 where the vDSO does.
+    /// How to read time by the TSC; `tsc_ns_per_tick_q32` is 0 where the vDSO does.
     pub tsc_zero: AtomicU64,
     pub tsc_zero_ns: AtomicU64,
     pub tsc_ns_per_tick_q32: AtomicU64,

@@ -189,24 +189,10 @@ mod tests {
     use super::*;
     use crate::actor::clock::monotonic_ns;
     use crate::plan::{Link, Plan, Scale, Task};
-    use crate::scene::Sched;
 
     /// Two tasks and a link of three items.
     fn board() -> Board {
-        let task = |takes, posts| Task {
-            group: 0,
-            nth: 0,
-            sched: Sched::Normal { nice: 0 },
-            cpus: None,
-            cgroup: None,
-            start_us: 0,
-            memory_kb: 0,
-            jitter_pct: 0,
-            seed: 0,
-            takes,
-            posts,
-            phases: vec![],
-        };
+        let task = |takes, posts| Task { takes, posts, ..Task::default() };
         Board::create(&Plan {
             scene: String::new(),
             why: String::new(),

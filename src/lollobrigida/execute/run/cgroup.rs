@@ -151,7 +151,10 @@ impl Drop for Cgroups {
 /// Where the run's own group goes: beside the runner's, since a group with processes may
 /// have no controllers on, except the root; above it the first that hands the CPU
 /// controller on, else the first.
-fn place() -> Result<PathBuf, String> {
+///
+/// # Errors
+/// In words: there is no cgroup v2.
+pub fn place() -> Result<PathBuf, String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mount = mount(&mounts).ok_or("no cgroup v2 is mounted: mount -t cgroup2 none /mnt")?;

@@ -5,7 +5,7 @@
 //! that ended still sleep; release, reports, and everything is put back.
 
 mod calm;
-mod cgroup;
+pub(super) mod cgroup;
 mod children;
 mod fill;
 mod place;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Scheduling policies, by sched_setattr(2), which glibc and nix lack.
+//! Scheduling policies, by sched_setattr(2), which nix lacks and glibc has since 2.41 only.
 
 use std::io;
 
@@ -7,16 +7,8 @@ use nix::unistd::Pid;
 
 use crate::scene::Sched;
 
-// include/uapi/linux/sched.h
-const SCHED_NORMAL: u32 = 0;
-const SCHED_FIFO: u32 = 1;
-const SCHED_RR: u32 = 2;
-const SCHED_BATCH: u32 = 3;
-const SCHED_IDLE: u32 = 5;
-const SCHED_DEADLINE: u32 = 6;
-const SCHED_EXT: u32 = 7;
-/// A child of a DEADLINE task is a normal one; without this it could not fork at all.
-const RESET_ON_FORK: u64 = 1;
+/// include/uapi/linux/sched.h; libc lacks it.
+const SCHED_EXT: i32 = 7;
 
 /// Is it one of the real-time policies?
 #[must_use]
@@ -59,24 +51,25 @@ pub fn set_attr(pid: Pid, attr: &libc::sched_attr) -> io::Result<()> {
 
 fn attr(sched: &Sched) -> libc::sched_attr {
     let (policy, nice, priority) = match *sched {
-        Sched::Normal { nice } => (SCHED_NORMAL, nice, 0),
-        Sched::Batch { nice } => (SCHED_BATCH, nice, 0),
-        Sched::Idle => (SCHED_IDLE, 0, 0),
+        Sched::Normal { nice } => (libc::SCHED_NORMAL, nice, 0),
+        Sched::Batch { nice } => (libc::SCHED_BATCH, nice, 0),
+        Sched::Idle => (libc::SCHED_IDLE, 0, 0),
         Sched::Ext { nice } => (SCHED_EXT, nice, 0),
-        Sched::Fifo { priority } => (SCHED_FIFO, 0, priority),
-        Sched::Rr { priority } => (SCHED_RR, 0, priority),
-        Sched::Deadline { .. } => (SCHED_DEADLINE, 0, 0),
+        Sched::Fifo { priority } => (libc::SCHED_FIFO, 0, priority),
+        Sched::Rr { priority } => (libc::SCHED_RR, 0, priority),
+        Sched::Deadline { .. } => (libc::SCHED_DEADLINE, 0, 0),
     };
-    let (runtime_us, deadline_us, period_us) = match *sched {
+    let (flags, runtime_us, deadline_us, period_us) = match *sched {
+        // its child is a normal one; without the flag it could not fork at all
         Sched::Deadline { runtime_us, deadline_us, period_us } => {
-            (runtime_us, deadline_us, period_us)
+            (libc::SCHED_FLAG_RESET_ON_FORK as u64, runtime_us, deadline_us, period_us)
         }
-        _ => (0, 0, 0),
+        _ => (0, 0, 0, 0),
     };
     libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
-        sched_policy: policy,
-        sched_flags: if policy == SCHED_DEADLINE { RESET_ON_FORK } else { 0 },
+        sched_policy: policy.cast_unsigned(),
+        sched_flags: flags,
         sched_nice: nice,
         sched_priority: priority,
         sched_runtime: runtime_us * 1000,
@@ -154,10 +147,10 @@ mod tests {
             let before = get_attr(me).expect("own policy");
             set(me, &Sched::Batch { nice: 7 }).expect("less than before needs no rights");
             let set = get_attr(me).expect("own policy");
-            assert_eq!((set.sched_policy, set.sched_nice), (SCHED_BATCH, 7));
+            assert_eq!((set.sched_policy, set.sched_nice), (libc::SCHED_BATCH.cast_unsigned(), 7));
             before.sched_policy
         });
-        assert_eq!(thread.join().expect("thread"), SCHED_NORMAL);
+        assert_eq!(thread.join().expect("thread"), libc::SCHED_NORMAL.cast_unsigned());
     }
 
     #[test]

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use nix::time::{ClockId, clock_gettime};
 
 use super::children::Children;
 use super::poll::poll;
 use super::signals::Signals;
 use crate::actor::board::{Board, State, Wait};
+use crate::actor::monotonic_ns;
 use crate::measure::rings::Rings;
 
 /// A stopped task ends after its chunk; one that does not is killed after this.
@@ -153,9 +153,4 @@ impl Watch<'_> {
         }
         self.deaths.insert(task, Death { why, at_ns: monotonic_ns() });
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
-    now.map_or(0, |now| now.as_nanos() as u64)
 }

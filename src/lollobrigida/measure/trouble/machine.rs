@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::Path;
 
-use super::warning;
 use crate::measure::machine::cpu_list;
 use crate::result::Warning;
 use crate::scene::Cpus;
@@ -27,7 +26,7 @@ pub fn governor(root: &Path, cpus: &[u32]) -> Option<Warning> {
     };
     let (others, names): (Vec<u32>, Vec<String>) = cpus.iter().filter_map(governor).unzip();
     let name = names.first()?;
-    Some(warning(
+    Some(Warning::new(
         "frequency",
         format!(
             "the frequency of CPUs {} follows their load (governor {name}), so the same work takes \
@@ -48,7 +47,7 @@ pub fn boost(root: &Path) -> Option<Warning> {
         (Some("1"), None) => (boost, 0),
         _ => return None,
     };
-    Some(warning(
+    Some(Warning::new(
         "frequency",
         format!(
             "boost is on: a CPU is faster while others are idle or the package is cool, so runs \
@@ -70,7 +69,7 @@ pub fn smt(root: &Path, cpus: &[u32]) -> Option<Warning> {
     if sharing.is_empty() {
         return None;
     }
-    Some(warning(
+    Some(Warning::new(
         "smt",
         format!(
             "CPUs {} share cores (SMT): a task is slower while its neighbour is busy, whatever the \

@@ -4,9 +4,3 @@
 
 pub mod machine;
 pub mod seen;
-
-use crate::result::Warning;
-
-fn warning(code: &str, text: String) -> Warning {
-    Warning { code: code.into(), text }
-}

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 
 use super::machine::list;
-use super::warning;
 use crate::measure::cpu_stat::CpuStat;
 use crate::result::{Cpu, Warning};
 
@@ -23,7 +22,7 @@ pub fn noisy(cpus: &[Cpu], tick_ns: u64, makespan_ns: u64) -> Option<Warning> {
     let others = |cpu: &Cpu| Some((cpu.cpu, cpu.other.filter(|&other| other > bar)?));
     let noisy: Vec<(u32, f64)> = cpus.iter().filter_map(others).collect();
     let most = noisy.iter().map(|(_, other)| *other).reduce(f64::max)?;
-    Some(warning(
+    Some(Warning::new(
         "noisy",
         format!(
             "tasks that are not the scene's, or a hypervisor, had up to {:.0} % of CPUs {}: they \
@@ -42,7 +41,7 @@ pub fn steal(ticks: &CpuStat, tick_ns: u64, makespan_ns: u64) -> Option<Warning>
     if share <= 0.01 {
         return None;
     }
-    Some(warning(
+    Some(Warning::new(
         "steal",
         format!(
             "the hypervisor took {:.1} % of the CPUs' time for others: a task that seems to run is \
@@ -66,7 +65,7 @@ pub fn rt_throttled(cpus: &[Cpu], runtime_us: i64, period_us: i64) -> Option<War
     if near.is_empty() {
         return None;
     }
-    Some(warning(
+    Some(Warning::new(
         "throttled",
         format!(
             "real-time tasks had all of CPUs {} that the kernel lets them have ({:.0} % of each \
@@ -93,7 +92,7 @@ pub fn rt_throttled_here(cpus: &[Cpu]) -> Option<Warning> {
 #[must_use]
 pub fn lost(records: u64) -> Option<Warning> {
     (records > 0).then(|| {
-        warning(
+        Warning::new(
             "lost",
             format!(
                 "{records} switches are not in the timeline, since they came faster than they could \
@@ -130,7 +129,7 @@ impl Heat {
         let more = |(cpu, count): (&u32, &u64)| (count > earlier.0.get(cpu)?).then_some(*cpu);
         let hot: Vec<u32> = self.0.iter().filter_map(more).collect();
         (!hot.is_empty()).then(|| {
-            warning(
+            Warning::new(
                 "throttled",
                 format!(
                     "CPUs {} were slowed down because they were too hot: later work took longer \

@@ -56,7 +56,7 @@ impl Style {
         }
     }
 
-    /// For files and pipes: [`PLAIN_WIDTH`] columns without attributes.
+    /// For files and pipes: 80 columns without attributes.
     #[must_use]
     pub fn plain() -> Self {
         Self { width: PLAIN_WIDTH, attributes: false, every_task: false }

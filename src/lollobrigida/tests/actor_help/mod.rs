@@ -23,7 +23,7 @@ pub fn group(name: &str, phase: Phase) -> Group {
     Group {
         name: name.into(),
         count: 1,
-        sched: Sched::Normal { nice: 0 },
+        sched: Sched::default(),
         cpus: None,
         cgroup: None,
         start_us: 0,

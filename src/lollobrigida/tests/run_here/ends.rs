@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use lollobrigida::execute::interrupt;
 use lollobrigida::execute::run::signals;
+use lollobrigida::execute::sched_ext::{InCharge, SchedExt};
 use lollobrigida::plan::{Phase, Rhythm, Task};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::unistd::Pid;
@@ -72,7 +74,7 @@ fn signals_cut_the_run_not_the_runner() {
         });
         let run = run(&plan(vec![vec![steady(u64::MAX), steady(u64::MAX)]]));
         sender.join().expect("sender");
-        assert!(run.cut && signals::came());
+        assert!(run.cut && signals::came() && interrupt::pending());
         let told = |task: &lollobrigida::result::Task| {
             task.cut.as_deref() == Some("a signal to the runner")
         };
@@ -86,7 +88,7 @@ fn a_program_without_tasks_is_no_run() {
     let _turn = turn();
     let mut options = options();
     options.program = "/bin/false".into();
-    let scheduler = lollobrigida::measure::machine::scheduler();
+    let scheduler = InCharge::scheduler(SchedExt::here().read().as_ref());
     let plan = plan(vec![vec![steady(1), steady(1)]]);
     let err = lollobrigida::execute::run::run(&plan, scheduler, &options).expect_err("no run");
     assert!(

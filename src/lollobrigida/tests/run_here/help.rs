@@ -9,7 +9,6 @@ use std::{fs, thread};
 use lollobrigida::execute::run::RunOptions;
 use lollobrigida::plan::{Phase, Plan, Rhythm, Scale, Task};
 use lollobrigida::result::{Run, Scheduler};
-use lollobrigida::scene::Sched;
 
 /// Some hundred milliseconds in a debug build.
 pub const SOME_STEPS: u64 = 60_000_000;
@@ -53,18 +52,8 @@ pub fn plan(groups: Vec<Vec<Task>>) -> Plan {
 /// A task that computes without a pause.
 pub fn steady(work_steps: u64) -> Task {
     Task {
-        group: 0,
-        nth: 0,
-        sched: Sched::Normal { nice: 0 },
-        cpus: None,
-        cgroup: None,
-        start_us: 0,
-        memory_kb: 0,
-        jitter_pct: 0,
-        seed: 1,
-        takes: vec![],
-        posts: vec![],
         phases: vec![Phase { work_steps, duration_us: None, rhythm: Rhythm::Steady, call: None }],
+        ..Task::default()
     }
 }
 

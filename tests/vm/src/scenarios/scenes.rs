@@ -177,10 +177,15 @@ sloop_us = 2000
 sleep_us = 3000
 "#;
 
+/// The path of [`MIXED_SCENE`].
+fn mixed_scene() -> Result<String> {
+    let path = "/tmp/mixed.toml";
+    std::fs::write(path, MIXED_SCENE)?;
+    Ok(path.into())
+}
+
 fn scene_shares(ctx: &Ctx) -> Result<Outcome> {
-    let scene = Path::new("/tmp/mixed.toml");
-    std::fs::write(scene, MIXED_SCENE)?;
-    let scene = scene.to_string_lossy();
+    let scene = mixed_scene()?;
     // the speed of the machine is measured here, not while the observer looks
     run(&scene, &["--scale", "0.01"])?;
     for under in ["default", "artis"] {
@@ -272,10 +277,9 @@ fn scene_work(_: &Ctx) -> Result<Outcome> {
 }
 
 fn scene_compare(ctx: &Ctx) -> Result<Outcome> {
-    let scene = Path::new("/tmp/mixed.toml");
-    std::fs::write(scene, MIXED_SCENE)?;
+    let scene = mixed_scene()?;
     let path = out("compare");
-    let (scene, file) = (scene.to_string_lossy(), path.to_string_lossy());
+    let file = path.to_string_lossy();
     let artis = format!("{}:--rt-cpus {}", ctx.program.display(), ctx.rt);
     let text = lollobrigida(&[
         "compare", &scene, "--scale", "0.2", "--under", "default", "--under", &artis, "--runs",

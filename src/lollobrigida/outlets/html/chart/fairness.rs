@@ -9,7 +9,7 @@ use super::{Chart, Grid, block, label};
 use crate::outlets::html::palette::series;
 use crate::outlets::html::side::{Row, Side, rows};
 use crate::outlets::units::text;
-use crate::result::figures::Unit;
+use crate::result::figures::{self, Unit};
 
 /// `None`: no group has two tasks that finished.
 pub fn chart(sides: &[Side]) -> Result<Option<Chart>> {
@@ -56,12 +56,7 @@ pub fn chart(sides: &[Side]) -> Result<Option<Chart>> {
 }
 
 fn mean(row: &Row) -> Option<f64> {
-    let known: Vec<f64> = row
-        .of
-        .runs
-        .iter()
-        .flat_map(|run| run.groups.iter().filter(|g| g.name == row.group.name && g.finished > 1))
-        .map(|g| g.jain)
-        .collect();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    let groups = row.of.runs.iter().flat_map(|run| &run.groups);
+    let mine = groups.filter(|g| g.name == row.group.name && g.finished > 1);
+    figures::mean(mine.map(|g| g.jain))
 }

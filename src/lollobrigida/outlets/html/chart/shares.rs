@@ -10,7 +10,7 @@ use crate::outlets::html::palette::Colour;
 use crate::outlets::html::palette::{GRID, INK, PAGE, REST, SERIES};
 use crate::outlets::html::side::Side;
 use crate::outlets::units::text;
-use crate::result::figures::Unit;
+use crate::result::figures::{self, Unit};
 use crate::result::{Cpu, Run};
 
 const RIGHT: i32 = 24;
@@ -113,6 +113,5 @@ pub fn chart(id: String, side: Side) -> Result<Option<Chart>> {
 /// Over the runs that know it.
 fn mean(runs: &[Run], cpu: u32, of: &dyn Fn(&Cpu) -> Option<f64>) -> Option<f64> {
     let mine = runs.iter().flat_map(|run| run.cpus.iter().filter(|c| c.cpu == cpu));
-    let known: Vec<f64> = mine.filter_map(of).collect();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    figures::mean(mine.filter_map(of))
 }
