@@ -110,6 +110,22 @@ fn a_wrong_configuration_comes_before_preflight() {
 }
 
 #[test]
+fn ctl_is_a_command_of_its_own() {
+    artis(&["ctl", "--help"])
+        .success()
+        .stdout(contains("rt-cpus").and(contains("Only root")).and(contains("Examples:")));
+    artis(&["--help"]).success().stdout(contains("Commands:").and(contains("ctl")));
+    artis(&["--rt-cpus", "1", "ctl", "get"]).code(2).stderr(contains("cannot be used with"));
+
+    if Path::new(scx_artis::control::SOCKET).exists() {
+        return; // a scheduler is in charge of this machine: leave it alone
+    }
+    for args in [&["get"][..], &["get", "--json"], &["set", "predict-k", "3"], &["rt-cpus", "1"]] {
+        artis(&[&["ctl"], args].concat()).code(3).stderr(contains("no scx_artis runs"));
+    }
+}
+
+#[test]
 fn stdout_may_be_closed() {
     // as in `scx_artis --print-calls | head -0`: an error, not a panic
     let status = std::process::Command::new("sh")

@@ -22,6 +22,8 @@ char _license[] SEC("license") = "GPL";
 #include "abi/abi.h"
 #include "config/rodata.bpf.h"
 #include "ledger/cpu.bpf.h"
+#include "ledger/topology.bpf.h"
+#include "ledger/seat.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/cgroup.bpf.h"
 #include "ledger/section.bpf.h"
@@ -31,6 +33,7 @@ char _license[] SEC("license") = "GPL";
 #include "events/wake.bpf.h"
 #include "events/run.bpf.h"
 #include "events/life.bpf.h"
+#include "ledger/partition.bpf.h"
 #include "report/sample.bpf.h"
 
 void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)

@@ -18,12 +18,18 @@ pub mod skel {
 }
 
 pub use bindings::artis_task;
-pub use skel::types::{artis_cpu, artis_policy, artis_sample};
+pub use skel::types::{artis_cpu, artis_policy, artis_sample, artis_topology};
 
 /// Highest CPU id that the scheduler handles, plus one.
 pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
 /// System-call numbers from here on have no class of their own: they endanger.
 pub const NR_CALLS: usize = bindings::artis_limits_ARTIS_NR_CALLS as usize;
+/// Groups of CPUs with one last-level cache that the scheduler tells apart.
+pub const MAX_LLCS: usize = bindings::artis_limits_ARTIS_MAX_LLCS as usize;
+/// Length of the list of near NRT CPUs of each CPU.
+pub const NEAR: usize = bindings::artis_limits_ARTIS_NEAR as usize;
+/// Ends such a list.
+pub const NO_CPU: u16 = bindings::ARTIS_NO_CPU as u16;
 /// Number of event counters of each CPU.
 pub const NR_STATS: usize = bindings::artis_stat_ARTIS_NR_STATS as usize;
 
@@ -35,8 +41,10 @@ const _: () = {
     assert!(size_of::<artis_cpu>() == size_of::<bindings::artis_cpu>());
     assert!(size_of::<artis_policy>() == size_of::<bindings::artis_policy>());
     assert!(size_of::<artis_sample>() == size_of::<bindings::artis_sample>());
+    assert!(size_of::<artis_topology>() == size_of::<bindings::artis_topology>());
     assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());
     assert!(size_of::<skel::types::data_policy>() == size_of::<artis_policy>());
+    assert!(size_of::<skel::types::data_topology>() == size_of::<artis_topology>());
 };
 
 /// Which of the two sets a CPU is in; the values of `enum artis_cpu_kind`.

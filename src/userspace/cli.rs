@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
+mod ctl;
+
 use std::sync::LazyLock;
 
-use clap::{ArgGroup, Parser, ValueEnum};
+pub use ctl::{Ctl, CtlCommand};
+
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use scx_utils::build_id;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
@@ -18,7 +22,8 @@ Examples:
   scx_artis --check --rt-cpus 2-3      would it work here?
   scx_artis --rt-cpus 2-3              run, with a live table on a terminal
   scx_artis --rt-cpus 0xc --stats 5    run, with a line every five seconds
-  scx_artis --monitor 1                watch a running one from elsewhere";
+  scx_artis --monitor 1                watch a running one from elsewhere
+  scx_artis ctl get                    what can be changed while it runs";
 
 /// Real-time CPUs that answer as if isolated, and still compute for everyone.
 ///
@@ -30,9 +35,15 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "scx_artis", version = VERSION.as_str(), after_help = EXIT_CODES_HELP)]
 #[command(after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES_HELP}"))]
+// a command stands alone; without one the scheduler is started
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 // one of these says what to do; --check takes --rt-cpus, too
 #[command(group = ArgGroup::new("question").args(["monitor", "restore", "help_stats", "print_calls"]))]
 pub struct Opts {
+    #[allow(missing_docs)]
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// CPUs to keep clear for real-time tasks: a list (2-3,6) or a mask (0xc)
     #[arg(long, value_name = "CPUS", required_unless_present_any = ["question", "check"])]
     #[arg(conflicts_with_all = ["monitor", "restore", "help_stats", "print_calls"])]
@@ -91,6 +102,13 @@ pub struct Opts {
     #[allow(missing_docs)]
     #[command(flatten, next_help_heading = "libbpf")]
     pub libbpf: LibbpfOpts,
+}
+
+/// What to do instead of starting the scheduler.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    #[allow(missing_docs)]
+    Ctl(Ctl),
 }
 
 /// What to show, and where.

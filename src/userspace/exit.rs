@@ -11,8 +11,8 @@ Exit codes:
   0  stopped by the user, or the question was answered
   1  unexpected error
   2  bad arguments, or a configuration that this machine cannot have
-  3  preflight found the machine unfit: nothing was changed
-  4  the kernel ejected the scheduler: its reason is on stderr";
+  3  preflight found the machine unfit, or ctl no scx_artis to talk to: nothing was changed
+  4  the kernel ejected the scheduler (its reason is on stderr), or did not take a change by ctl";
 
 /// Why the program did not end well. Each variant is one exit code.
 #[derive(Debug, thiserror::Error)]
@@ -23,12 +23,24 @@ pub enum Failure {
     /// Exit code 2: the arguments do not fit each other or the machine.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Exit code 3: preflight found what keeps the scheduler from working.
+    /// Exit code 3: preflight found what keeps the scheduler from working, or no daemon
+    /// runs that could be controlled.
     #[error("{0}")]
     Unfit(String),
     /// Exit code 4: the kernel ended the scheduler. The report is printed already.
     #[error("the kernel ejected the scheduler: {0}")]
     Ejected(String),
+    /// Exit code 4: a change to the running scheduler was refused by it, or by the kernel.
+    #[error("the scheduler in charge did not take the change: {0:#}")]
+    NotTaken(anyhow::Error),
+    /// What the running daemon answered, and the exit code that goes with it.
+    #[error("{text}")]
+    Told {
+        /// One of the codes above.
+        code: u8,
+        /// What it said.
+        text: String,
+    },
 }
 
 impl Failure {
@@ -38,7 +50,8 @@ impl Failure {
             Self::Unexpected(_) => 1,
             Self::Config(_) => 2,
             Self::Unfit(_) => 3,
-            Self::Ejected(_) => 4,
+            Self::Ejected(_) | Self::NotTaken(_) => 4,
+            Self::Told { code, .. } => *code,
         }
     }
 }

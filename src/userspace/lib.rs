@@ -9,6 +9,7 @@
 //! | [`abi`] | the C headers of src/bpf/abi | Rust types of the same bytes |
 //! | [`cli`] | the command line | [`cli::Opts`] |
 //! | [`config`] | options and the machine | a [`config::Partition`] and the policy constants |
+//! | [`control`] | `scx_artis ctl` | a change of what the daemon decided |
 //! | [`daemon`] | both | a running scheduler, and [`model::Reading`]s of it |
 //! | [`model`] | two readings | [`model::Metrics`] |
 //! | [`outlets`] | metrics | the live table, a line, the statistics socket |
@@ -22,6 +23,7 @@
 pub mod abi;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod daemon;
 pub mod exit;
 pub mod model;

@@ -1,16 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles shim.c, which includes the policy headers, for the host.
+//! Compiles the policy headers for the host, and describes them to Rust.
+//!
+//! Their functions are `static inline`: bindgen writes a linkable twin of each.
 
-fn main() {
-    println!("cargo:rerun-if-changed=shim.c");
+use std::env;
+use std::error::Error;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=policy.h");
+    println!("cargo:rerun-if-changed=handover.c");
     println!("cargo:rerun-if-changed=../../src/bpf/policy");
     println!("cargo:rerun-if-changed=../../src/bpf/abi");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let twins = out.join("twins.c");
+    bindgen::builder()
+        .header("policy.h")
+        .clang_arg("-I../../src/bpf")
+        .allowlist_function("artis_.*")
+        .allowlist_type("artis_.*")
+        .allowlist_var("ARTIS_.*")
+        .default_enum_style(bindgen::EnumVariation::Consts)
+        .prepend_enum_name(false)
+        .derive_default(true)
+        .derive_eq(true)
+        .derive_hash(true)
+        .layout_tests(true)
+        .wrap_static_fns(true)
+        .wrap_static_fns_path(&twins)
+        .generate()?
+        .write_to_file(out.join("policy.rs"))?;
     cc::Build::new()
-        .file("shim.c")
+        .file(twins)
+        .include(".")
         .include("../../src/bpf")
         .flag("-Wall")
         .flag("-Wextra")
         .flag("-Werror")
-        .opt_level(1)
+        .opt_level(2)
         .compile("artis_policy");
+    // only the test that supplies its atomic operations links it; these may unwind
+    cc::Build::new()
+        .file("handover.c")
+        .include("../../src/bpf")
+        .flag("-Wall")
+        .flag("-Wextra")
+        .flag("-Werror")
+        .flag("-fexceptions")
+        .opt_level(1)
+        .cargo_metadata(false)
+        .compile("artis_handover");
+    println!("cargo:rustc-link-search=native={}", out.display());
+    Ok(())
 }

@@ -6,9 +6,15 @@ use scx_cargo::BpfBuilder;
 
 fn main() {
     // a builder makes one skeleton: the last one that it is told
-    for name in ["observer", "places"] {
+    for (name, intf) in [
+        ("observer", "observer"),
+        ("places", "observer"),
+        ("occupancy", "observer"),
+        ("locks", "locks"),
+        ("moves", "moves"),
+    ] {
         let built = BpfBuilder::new().and_then(|mut b| {
-            b.enable_intf("observer/observer.h", "observer_intf.rs")
+            b.enable_intf(&format!("observer/{intf}.h"), &format!("{intf}_intf.rs"))
                 .enable_skel(&format!("observer/{name}.bpf.c"), name)
                 .build()
         });

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Policy constants: decided in Rust (src/userspace/config), pushed whole into
- * the `policy` map before the scheduler is attached, only read here. BPF has no
+ * the `policy` map before the scheduler is attached, changed there word by word
+ * while it runs (scx_artis ctl), only read here. BPF has no
  * defaults of its own: every field is written by the daemon.
  */
 #ifndef ARTIS_ABI_CONSTS_H
@@ -20,6 +21,35 @@ enum artis_limits {
 	ARTIS_STEAL_SCAN = 64,
 	/* cgroup levels whose weight counts; deeper ones inherit. */
 	ARTIS_CGROUP_LEVELS = 8,
+	/* Groups of CPUs that share a last-level cache; more are folded. Power of two. */
+	ARTIS_MAX_LLCS = 64,
+	/* NRT CPUs near an RT CPU that an evicted task looks at one by one. */
+	ARTIS_NEAR = 16,
+};
+
+/* No CPU: ends a list in struct artis_topology. */
+#define ARTIS_NO_CPU 0xffff
+
+/* How it is predicted who will enter the kernel soon (policy/predict.h). */
+enum artis_predict_rule {
+	/* no prediction: whoever computes now is calm */
+	ARTIS_PREDICT_OFF = 0,
+	/* the thesis's two tests, in wall time (model section 4) */
+	ARTIS_PREDICT_THESIS = 1,
+	/* the test of its annex C, in wall time */
+	ARTIS_PREDICT_WIP = 2,
+	/* the thesis's two tests, in the task's own run time */
+	ARTIS_PREDICT_RUN = 3,
+	/* by the least of the last intervals instead of their mean, in own run time */
+	ARTIS_PREDICT_LEAST = 4,
+};
+
+/* How an RT CPU hands over an evicted task. */
+enum artis_handover_way {
+	/* through the dispatch queue that NRT CPUs share */
+	ARTIS_HANDOVER_DSQ = 0,
+	/* through the wait-free FIFO of the pair (policy/handover.h) */
+	ARTIS_HANDOVER_FIFO = 1,
 };
 
 /* Which of the two sets a CPU is in. */
@@ -54,8 +84,8 @@ struct artis_policy {
 	u64 slice_nrt_min_ns;
 	/* run of a computing task on an RT CPU before its place is reconsidered, ns */
 	u64 slice_rt_ns;
-	/* own run time without an attempt after which a task counts as calm, ns */
-	u64 quiet_ns;
+	/* C: the next attempt is far if it is predicted later than this, ns */
+	u64 predict_c_ns;
 	/* virtual time a woken or evicted task must be behind to preempt, ns at weight 100 */
 	u64 preempt_margin_ns;
 	/* virtual time a sleeper may lag behind the clock when it wakes, ns at weight 100 */
@@ -64,6 +94,25 @@ struct artis_policy {
 	u64 lead_max_ns;
 	/* how long a task may wait under an RT task on an RT CPU before NRT CPUs take it back, ns */
 	u64 rescue_ns;
+	/* from 6.19, lazily: how long an RT task may hold an RT CPU before the task that it preempted
+	 * is put back into a queue, ns */
+	u64 put_back_ns;
+	/* least time between two balancing passes, ns */
+	u64 balance_ns;
+	/* least time between two passes that even out groups of NRT CPUs, ns */
+	u64 balance_nrt_ns;
+	/* K: an attempt is overdue after so many mean periods */
+	u32 predict_k;
+	/* weight of the past in the mean period at each attempt, in 1/2048 */
+	u32 predict_past;
+	/* enum artis_predict_rule */
+	u32 predict_rule;
+	/* enum artis_handover_way */
+	u32 handover;
+	/* imbalance below which nothing moves, percent of the lower load */
+	u32 imbalance_pct;
+	/* moves by one with each change of this struct after load */
+	u32 seq;
 	/* descriptors up to which poll(2) counts as sleeping */
 	u32 poll_fds_max;
 	/* CPU ids below this are looked at: highest possible CPU + 1 */
@@ -74,7 +123,20 @@ struct artis_policy {
 	u8 cpu_kind[ARTIS_MAX_CPUS];
 };
 
-_Static_assert(sizeof(struct artis_policy) == 8 * 8 + 2 * 4 + 512 + 1024,
+_Static_assert(sizeof(struct artis_policy) == 11 * 8 + 8 * 4 + 512 + 1024,
 	       "struct artis_policy has padding: both languages must see the same bytes");
+
+/* Where CPUs lie; written by the daemon before it attaches and with each new partition. */
+struct artis_topology {
+	/* group of CPUs with one last-level cache, below ARTIS_MAX_LLCS */
+	u16 llc[ARTIS_MAX_CPUS];
+	/* lowest CPU of the same core */
+	u16 core[ARTIS_MAX_CPUS];
+	/* compute capacity, 1 to 1024 (the greatest CPU's) */
+	u16 capacity[ARTIS_MAX_CPUS];
+	/* NRT CPUs, nearest first (same LLC, then same node; another core before the own one,
+	 * greater capacity before less); ARTIS_NO_CPU ends the list */
+	u16 near[ARTIS_MAX_CPUS][ARTIS_NEAR];
+};
 
 #endif /* ARTIS_ABI_CONSTS_H */

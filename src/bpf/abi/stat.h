@@ -37,6 +37,18 @@ enum artis_stat {
 	ARTIS_STAT_PUSH, /* waiting calm task given to an idle RT CPU */
 	ARTIS_STAT_TAKE, /* task taken from an RT CPU's queue by a dry NRT CPU */
 	ARTIS_STAT_RESCUE, /* task taken from under an RT task that stayed too long */
+	ARTIS_STAT_BALANCE_NRT, /* task taken off an RT CPU because that had more load */
+	ARTIS_STAT_BALANCE_RT, /* task moved from one RT CPU to another */
+	ARTIS_STAT_BALANCE_LLC, /* task moved between groups of NRT CPUs */
+
+	/* how evicted tasks leave an RT CPU: see policy/handover.h */
+	ARTIS_STAT_HANDOVER, /* through the FIFO of the pair */
+	ARTIS_STAT_HANDOVER_FULL, /* that was full: through the queue that NRT CPUs share */
+	ARTIS_STAT_HANDOVER_STALE, /* entry of a task that changed state meanwhile: dropped */
+
+	/* is the prediction right? */
+	ARTIS_STAT_MOVE_RT, /* a task that may leave came from an NRT CPU and runs on an RT CPU */
+	ARTIS_STAT_WASTED, /* and was evicted before it had run for C */
 
 	/* tasks put back because an RT or DL task took their CPU */
 	ARTIS_STAT_REENQUEUE,
@@ -80,13 +92,17 @@ struct artis_cpu {
 	u8 ext_running;
 	/* that task may run on some NRT CPU */
 	u8 movable;
-	/* that task attempted since it was put on this CPU */
-	u8 attempted;
 	/* its own queue may hold something; set by whoever inserts */
 	u8 own_hint;
 	/* the ext task running here was calm when it began */
 	u8 curr_calm;
-	u16 pad1;
+	u8 pad1[3];
+	/* attempts of that task since it was last charged */
+	u32 attempts;
+	/* runnable tasks here that may run here only, or on RT CPUs only; changed by any CPU */
+	u32 own_nr;
+	/* when the first of those attempts was, ns */
+	u64 first_attempt_ns;
 	/* when the section began, kept on RT CPUs only; 0: not known */
 	u64 section_since_ns;
 	/* virtual time of the ext task running here when it began; read by others */
@@ -95,9 +111,12 @@ struct artis_cpu {
 	u32 curr_pid;
 	/* why that task has to leave this RT CPU: see enum artis_causes; 0: it need not */
 	u32 evict_cause;
-	/* clock of virtual time among the tasks that may run on RT CPUs only */
+	/* clock of virtual time among the tasks that may run on this CPU only, or on RT CPUs only */
 	u64 own_clock;
-	u64 pad2;
+	/* since when there is always one that may run here only, ns */
+	u64 bound_since_ns;
+	/* weight of the runnable ext tasks of this RT CPU, kernel threads apart; changed by any CPU */
+	u64 weight;
 
 	/* real-time share and its culprit */
 	struct artis_rt_share rt;
@@ -118,6 +137,11 @@ struct artis_cpu {
 	u32 own_queued;
 	u32 shared_queued;
 	u64 stat[ARTIS_NR_STATS];
+
+	/* RT CPUs, by id modulo 64, that handed tasks over to this NRT CPU; set by them */
+	u64 inbox __attribute__((aligned(64)));
+	/* lowest virtual time of what this CPU took from there in its present dispatch */
+	u64 came_vtime;
 } __attribute__((aligned(64)));
 
 /* What a task on a CPU is doing in the kernel. */

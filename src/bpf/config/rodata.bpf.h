@@ -17,13 +17,21 @@ const volatile u32 put_back;
 #define ARTIS_PUT_BACK_RELEASE 0
 /* from 6.19: at the context switch, by an interrupt of the real-time task */
 #define ARTIS_PUT_BACK_EAGER 1
-/* from 6.19: at the first tick at which the real-time task holds the CPU for rescue_ns */
+/* from 6.19: at the first tick at which the real-time task holds the CPU for put_back_ns */
 #define ARTIS_PUT_BACK_LAZY 2
 
 /* to 6.18 ops.dispatch runs before the real-time classes are asked */
 const volatile bool dispatch_before_rt;
 
-const volatile u32 nr_nrt_cpus;
+/* Process id of the daemon. */
+const volatile s32 daemon_tgid;
+
+/* NRT CPUs of the partition. */
+u32 nr_nrt_cpus;
+/* Groups of CPUs with one last-level cache, with or without NRT CPUs among them. */
+u32 nr_groups;
+/* Moves by one with each new partition: tasks look at their affinity again. */
+u32 partition_gen;
 
 UEI_DEFINE(uei);
 

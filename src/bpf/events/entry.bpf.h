@@ -2,10 +2,10 @@
 /*
  * Kernel entry and return: the attempt hook.
  *
- * The entry hook is the *classic* tracepoint, which runs with preemption off
- * and reschedules on its way out, before the body of the call; as tp_btf it
- * would be preempted inside itself on 7.x, with migration disabled (kernel.md
- * section 1.3). It touches only this CPU's struct: the state moves to the task
+ * The entry hook runs with preemption off and reschedules on its way out, before
+ * the body of the call. To 7.0 every tracepoint does; in 7.2 only a
+ * *classic* one, while tp_btf would be preempted inside itself, with migration
+ * disabled (kernel.md section 1.3). It touches only this CPU's struct: the state moves to the task
  * when it stops, so no task-storage look-up happens per system call.
  */
 #ifndef ARTIS_EVENTS_ENTRY_BPF_H
@@ -67,32 +67,50 @@ static __always_inline void evict(struct artis_cpu *c, u32 cause)
  */
 #define ARTIS_OTHERS_TOO 1
 
-SEC("tp/raw_syscalls/sys_enter")
-int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
+/* The task on @c enters system call @nr with these arguments. */
+static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)
 {
-	struct artis_cpu *c = this_cpu();
-	u64 nr = ctx->id;
 	u32 section = ARTIS_SECTION_CALL;
 	u8 class;
 
-	/* a real-time task: seen, never touched */
-	if (!c->ext_running)
-		return ARTIS_OTHERS_TOO;
 	if (likely(nr < ARTIS_NR_CALLS)) {
 		class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
 		if (class != ARTIS_CALL_ENDANGERING && !is_compat_call())
-			section = artis_call_section(class, ctx->args[0], ctx->args[1],
-						     policy.poll_fds_max);
+			section = artis_call_section(class, arg0, arg1, policy.poll_fds_max);
 	}
 	c->section = section;
 	if (section != ARTIS_SECTION_CALL)
-		return ARTIS_OTHERS_TOO;
+		return;
 	c->section_nr = nr;
-	c->attempted = 1;
+	note_attempt(c);
 	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, artis_cause(section, nr));
+}
+
+SEC("?tp/raw_syscalls/sys_enter")
+int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
+{
+	struct artis_cpu *c = this_cpu();
+
+	/* else a real-time task: seen, never touched */
+	if (c->ext_running)
+		note_call(c, ctx->id, ctx->args[0], ctx->args[1]);
 	return ARTIS_OTHERS_TOO;
+}
+
+/*
+ * The same where the kernel runs such a program with preemption off (to 7.0):
+ * it is spared the record that a classic tracepoint makes for perf first.
+ */
+SEC("?tp_btf/sys_enter")
+int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (c->ext_running)
+		note_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs));
+	return 0;
 }
 
 /* Interrupts are still off here; the kick is taken when the handler turns them on. */
@@ -104,7 +122,7 @@ int artis_page_fault(void *ctx)
 	if (!c->ext_running)
 		return ARTIS_OTHERS_TOO;
 	c->section = ARTIS_SECTION_FAULT;
-	c->attempted = 1;
+	note_attempt(c);
 	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, ARTIS_CAUSE_FAULT);

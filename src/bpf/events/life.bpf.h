@@ -12,7 +12,6 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 
 	if (!t)
 		return -ENOMEM;
-	t->vtime = vtime_clock;
 	t->fresh = args->fork;
 	/*
 	 * A child begins inside fork. What an existing task does is not known; it
@@ -21,8 +20,9 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	t->section = args->fork ? ARTIS_SECTION_CALL : ARTIS_SECTION_NONE;
 	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
 	task_forget_cgroup(t);
-	task_note_weight(t, ARTIS_WEIGHT_DEFAULT);
+	task_note_weight(p, t, ARTIS_WEIGHT_DEFAULT);
 	task_note_affinity(t, p->cpus_ptr);
+	t->vtime = group_nr(t->group)->clock;
 	return 0;
 }
 
@@ -32,18 +32,24 @@ void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 
 	if (!t)
 		return;
-	t->vtime = vtime_clock;
-	task_note_weight(t, p->scx.weight);
+	task_note_weight(p, t, p->scx.weight);
 	task_note_affinity(t, p->cpus_ptr);
+	t->vtime = group_nr(t->group)->clock;
 }
 
 /* It leaves the ext class; if it runs right now as a real-time task, no switch will tell. */
 void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 {
-	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 
-	if (scx_bpf_task_running(p) && is_realtime(p) && !c->rt.in_rt)
-		rt_begins(c, p);
+	if (t) {
+		seat_leave(t);
+		/* an entry in a FIFO is void now */
+		t->queued_seq++;
+	}
+	if (scx_bpf_task_running(p) && is_realtime(p) && !cpu_of(cpu)->rt.in_rt)
+		rt_begins(cpu_of(cpu), cpu, p);
 }
 
 void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
@@ -51,7 +57,7 @@ void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
 	struct artis_task *t = task_of(p);
 
 	if (t)
-		task_note_weight(t, weight);
+		task_note_weight(p, t, weight);
 }
 
 /*
@@ -96,13 +102,15 @@ void BPF_STRUCT_OPS(artis_cgroup_move, struct task_struct *p, struct cgroup *fro
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(artis_init)
 {
-	s32 cpu, err;
+	s32 cpu, group, err;
 
 	if (!nrt_mask() || !rt_mask())
 		return -EINVAL; /* the daemon did not run artis_set_partition */
-	err = scx_bpf_create_dsq(ARTIS_DSQ_NRT, -1);
-	if (err)
-		return err;
+	bpf_for(group, 0, ARTIS_MAX_LLCS) {
+		err = scx_bpf_create_dsq(group_dsq(group), -1);
+		if (err)
+			return err;
+	}
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		err = scx_bpf_create_dsq(own_dsq(cpu), -1);
 		if (err)

@@ -18,10 +18,12 @@ static __always_inline bool is_realtime(const struct task_struct *p)
 	return p->prio < ARTIS_MAX_RT_PRIO;
 }
 
-static __always_inline void rt_begins(struct artis_cpu *c, struct task_struct *p)
+static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	u64 now = scx_bpf_now();
 
+	if (!c->rt.in_rt)
+		__sync_fetch_and_add(core_rt_of(cpu), 1);
 	artis_share_switch(&c->rt, now, true);
 	c->rt_since_ns = now;
 	c->rt_pid = p->pid;
@@ -29,8 +31,9 @@ static __always_inline void rt_begins(struct artis_cpu *c, struct task_struct *p
 	__builtin_memcpy(c->rt_comm, p->comm, sizeof(c->rt_comm));
 }
 
-static __always_inline void rt_ends(struct artis_cpu *c)
+static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
 {
+	__sync_fetch_and_sub(core_rt_of(cpu), 1);
 	artis_share_switch(&c->rt, scx_bpf_now(), false);
 }
 
@@ -39,14 +42,19 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 {
 	bool was = is_realtime(prev), is = is_realtime(next);
 	struct artis_cpu *c;
+	s32 cpu;
 
 	if (likely(!was && !is))
 		return 0;
-	c = this_cpu();
+	cpu = bpf_get_smp_processor_id();
+	c = cpu_of(cpu);
 	if (is)
-		rt_begins(c, next);
+		rt_begins(c, cpu, next);
 	else if (c->rt.in_rt)
-		rt_ends(c);
+		rt_ends(c, cpu);
+	/* what was handed over to this CPU is another's to take */
+	if (unlikely(c->inbox) && is && !was)
+		wake_some_nrt();
 	/* the ext task that was preempted lies in the local queue now */
 	if (put_back == ARTIS_PUT_BACK_EAGER && is && !was && !(prev->flags & PF_IDLE))
 		scx_bpf_reenqueue_local_from_anywhere();
@@ -69,10 +77,10 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 		return 0;
 	/* it became a real-time task while it ran: no switch told, and ops.disable came before */
 	if (unlikely(!c->rt.in_rt)) {
-		rt_begins(c, p);
+		rt_begins(c, rq->cpu, p);
 		return 0;
 	}
-	if (put_back != ARTIS_PUT_BACK_LAZY || scx_bpf_now() - c->rt_since_ns < policy.rescue_ns)
+	if (put_back != ARTIS_PUT_BACK_LAZY || scx_bpf_now() - c->rt_since_ns < policy.put_back_ns)
 		return 0;
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();

@@ -28,7 +28,8 @@ static __always_inline void resumes_in_section(struct artis_cpu *c, struct artis
 
 void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 {
-	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct artis_cpu *c = cpu_of(cpu);
 	struct artis_task *t = task_of(p);
 
 	if (!t)
@@ -37,39 +38,49 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	t->fresh = false;
 	c->section = t->section;
 	c->section_nr = t->section_nr;
-	c->attempted = 0;
+	c->attempts = 0;
 	c->curr_vtime = t->vtime;
 	c->curr_pid = p->pid;
-	c->curr_calm = artis_is_calm(&policy, t->quiet_run_ns);
+	c->curr_calm = is_calm(t);
 	c->movable = t->movable && !is_kernel_task(p);
-	if (c->kind == ARTIS_CPU_NRT)
-		t->nrt_cpu = scx_bpf_task_cpu(p);
-	/* a guest on an RT CPU moves no clock: see policy/fair.h */
-	if (c->kind == ARTIS_CPU_NRT || !t->movable)
-		advance_clock(t, scx_bpf_task_cpu(p));
+	if (c->kind == ARTIS_CPU_NRT) {
+		t->nrt_cpu = cpu;
+		t->on_rt = false;
+		group_join(t, cpu);
+	} else if (!t->on_rt && t->movable) {
+		t->on_rt = true;
+		t->moved_exec_ns = t->exec_start_ns;
+		count(ARTIS_STAT_MOVE_RT);
+	}
+	seat_join(t, seat_of_cpu(cpu));
+	clock_pick(t, cpu);
 	if (c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL && !is_kernel_task(p))
 		resumes_in_section(c, t, p);
 	/* it was a real-time task until now, and no switch told */
 	if (unlikely(c->rt.in_rt))
-		rt_ends(c);
+		rt_ends(c, cpu);
 	c->ext_running = 1;
 }
 
 void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 {
-	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct artis_cpu *c = cpu_of(cpu);
 	struct artis_task *t = task_of(p);
 
 	c->ext_running = 0;
 	c->curr_pid = 0;
 	if (!t)
 		return;
-	note_return(c, p);
-	task_charge(c, t, p);
+	settle(c, cpu, t, p);
+	if (!runnable)
+		seat_leave(t);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
 	if (unlikely(c->evict_cause)) {
 		task_note_eviction(t, c->evict_cause);
+		if (t->exec_start_ns - t->moved_exec_ns < policy.predict_c_ns)
+			count(ARTIS_STAT_WASTED);
 		c->evict_cause = 0;
 	}
 	if (unlikely(c->section_since_ns))

@@ -8,23 +8,18 @@
 
 #include "../policy/place.h"
 
-static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
-{
-	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
-}
-
 static __always_inline enum artis_place place(struct task_struct *p, struct artis_task *t, s32 cpu,
 					      bool woken, bool reenq)
 {
 	struct artis_place_in in = {
 		.section = t->section,
 		.woken = woken,
-		.calm = artis_is_calm(&policy, t->quiet_run_ns),
+		.calm = is_calm(t),
 		.kernel = is_kernel_task(p),
 		.unsettled = is_unsettled(p, t),
 		.on_rt = is_rt_cpu(cpu),
 		.put_back = reenq,
-		.displaced = reenq && put_back == ARTIS_PUT_BACK_LAZY,
+		.displaced = reenq && is_held(cpu_of(cpu), scx_bpf_now()),
 		.ahead = is_ahead(t),
 	};
 
@@ -52,11 +47,16 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	struct artis_task *t = task_of(p);
 	s32 cpu;
 
-	if (!t || !t->movable)
+	if (!t)
 		return prev_cpu;
-	cpu = pick_idle_nrt(p, t);
+	note_partition(p, t);
+	if (!t->movable)
+		return prev_cpu;
+	cpu = pick_idle_nrt(p, t, t->nrt_cpu);
 	if (cpu >= 0) {
+		group_join(t, cpu);
 		refresh(p, t, cpu);
+		seat_join(t, seat_of_cpu(cpu));
 		count_exempt(p, t);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, 0);
 		count(ARTIS_STAT_PLACE_NRT_IDLE);
@@ -66,7 +66,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		cpu = pick_idle_rt(p, t);
 		if (cpu >= 0) {
 			refresh(p, t, cpu);
-			insert_guest(p, cpu, 0);
+			insert_guest(p, t, cpu, 0);
 			count(ARTIS_STAT_PLACE_RT_IDLE);
 			return cpu;
 		}
@@ -79,13 +79,14 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
 					u64 enq_flags)
 {
-	u64 clock = is_rt_cpu(cpu) ? cpu_of(cpu)->own_clock : vtime_clock;
 	u64 vtime = t->vtime;
 
 	/* per-CPU kernel threads serve the CPU itself, a migration-disabled task may hold a lock */
 	if (is_kernel_task(p) || is_migration_disabled(p))
-		vtime = clock - policy.sleep_credit_ns - 1;
-	insert_own(p, cpu, policy.slice_nrt_ns, vtime, enq_flags);
+		vtime = clock_for(t, cpu) - policy.sleep_credit_ns - 1;
+	if (is_rt_cpu(cpu))
+		vtime -= ARTIS_BOUND_FIRST;
+	insert_own(p, t, cpu, policy.slice_nrt_ns, vtime, enq_flags);
 	count(ARTIS_STAT_PLACE_OWN);
 	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
@@ -106,7 +107,7 @@ static __always_inline void enqueue_rt_only(struct task_struct *p, struct artis_
 		cpu = idle;
 	else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 		cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
-	insert_own(p, cpu, policy.slice_nrt_ns, t->vtime, enq_flags);
+	insert_own(p, t, cpu, policy.slice_nrt_ns, rt_vtime(t, cpu), enq_flags);
 	count(ARTIS_STAT_PLACE_OWN);
 	if (idle >= 0 || (enq_flags & SCX_ENQ_LAST))
 		scx_bpf_kick_cpu(cpu, 0);
@@ -120,16 +121,13 @@ static __always_inline bool enqueue_rt_stay(struct task_struct *p, struct artis_
 
 	/* a real-time task came: rather go on elsewhere at once, if there is room */
 	if (reenq) {
-		idle = pick_idle_nrt(p, t);
+		idle = pick_idle_nrt(p, t, cpu);
 		if (idle >= 0) {
-			scx_bpf_dsq_insert_vtime(p, ARTIS_DSQ_NRT, policy.slice_nrt_ns, t->vtime,
-						 enq_flags);
-			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-			count(ARTIS_STAT_PLACE_NRT_IDLE);
+			insert_group(p, t, idle, true, enq_flags);
 			return true;
 		}
 	}
-	insert_guest(p, cpu, enq_flags);
+	insert_guest(p, t, cpu, enq_flags);
 	count(ARTIS_STAT_PLACE_RT_STAY);
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
@@ -148,8 +146,10 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!t)
 		return;
+	t->queued_seq++;
 	if (reenq)
 		count(ARTIS_STAT_REENQUEUE);
+	note_partition(p, t);
 	count_exempt(p, t);
 	refresh(p, t, cpu);
 	if (is_migration_disabled(p)) {
@@ -167,7 +167,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	where = place(p, t, cpu, woken, reenq);
 	/* a guest makes way for those who have no other CPU */
-	if (where == ARTIS_PLACE_RT_STAY && !cpu_of(cpu)->own_hint &&
+	if (where == ARTIS_PLACE_RT_STAY && !cpu_of(cpu)->own_nr &&
 	    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 		enqueue_rt_stay(p, t, cpu, reenq, enq_flags);
 		return;
@@ -176,7 +176,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	if (where == ARTIS_PLACE_RT_IDLE && !(enq_flags & SCX_ENQ_LAST)) {
 		rt = pick_idle_rt(p, t);
 		if (rt >= 0) {
-			insert_guest(p, rt, enq_flags);
+			insert_guest(p, t, rt, enq_flags);
 			scx_bpf_kick_cpu(rt, SCX_KICK_IDLE);
 			count(ARTIS_STAT_PLACE_RT_IDLE);
 			return;

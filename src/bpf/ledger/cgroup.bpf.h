@@ -56,9 +56,15 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 	return weight;
 }
 
-static void task_note_weight(struct artis_task *t, u32 weight)
+/*
+ * Kernel threads and the daemon do not count in the load of a seat: what they do is short, bound
+ * to a CPU or not to be moved for balance, and a single one of nice -20 would look like 89 tasks.
+ */
+static void task_note_weight(const struct task_struct *p, struct artis_task *t, u32 weight)
 {
-	t->inv_weight = artis_inv_weight(artis_weight_in(weight, t->cgroup_weight));
+	weight = artis_weight_in(weight, t->cgroup_weight);
+	t->weight = is_kernel_task(p) || p->tgid == daemon_tgid ? 0 : weight;
+	t->inv_weight = artis_inv_weight(weight);
 }
 
 /* Its cgroup is another: look again before it is queued next. */
@@ -79,7 +85,7 @@ static __always_inline void task_refresh_weight(struct task_struct *p, struct ar
 		return;
 	t->cgroup_gen = cgroup_gen;
 	t->cgroup_weight = cgroup_path_weight(cgrp);
-	task_note_weight(t, p->scx.weight);
+	task_note_weight(p, t, p->scx.weight);
 	bpf_cgroup_release(cgrp);
 }
 

@@ -63,44 +63,17 @@ static __always_inline const struct cpumask *rt_mask(void)
 	return m ? cast_mask(m->rt) : NULL;
 }
 
-static int mask_create(struct bpf_cpumask **slot, u8 kind)
+static __always_inline bool has_idle(const struct cpumask *of)
 {
-	struct bpf_cpumask *mask = bpf_cpumask_create();
-	u32 cpu;
+	const struct cpumask *idle;
+	bool any;
 
-	if (!mask)
-		return -ENOMEM;
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (cpu_of(cpu)->kind == kind)
-			bpf_cpumask_set_cpu(cpu, mask);
-	}
-	mask = bpf_kptr_xchg(slot, mask);
-	if (mask)
-		bpf_cpumask_release(mask);
-	return 0;
-}
-
-/*
- * Run by the daemon before it attaches the scheduler: copies the partition out
- * of the policy and builds the masks. Not done in ops.init, because on
- * PREEMPT_RT the allocator of masks is refilled by a thread: a second mask in a
- * row gets -ENOMEM there. The daemon calls again until this returns 0.
- */
-SEC("syscall")
-int artis_set_partition(void *ctx)
-{
-	u32 zero = 0, cpu;
-	struct artis_masks *m = bpf_map_lookup_elem(&masks, &zero);
-	int err;
-
-	if (!m)
-		return -ENOENT;
-	bpf_for(cpu, 0, policy.nr_cpus)
-		cpu_of(cpu)->kind = policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)];
-	err = m->nrt ? 0 : mask_create(&m->nrt, ARTIS_CPU_NRT);
-	if (!err && !m->rt)
-		err = mask_create(&m->rt, ARTIS_CPU_RT);
-	return err;
+	if (!of)
+		return false;
+	idle = scx_bpf_get_idle_cpumask();
+	any = bpf_cpumask_intersects(idle, of);
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
 }
 
 #endif /* ARTIS_LEDGER_CPU_BPF_H */

@@ -26,14 +26,21 @@ static __always_inline void body_ended(struct artis_cpu *c)
 	residence_ends(c);
 }
 
+/* An attempt by the task on @c: only the first one of a run is stamped, for what a clock costs. */
+static __always_inline void note_attempt(struct artis_cpu *c)
+{
+	if (!c->attempts++)
+		c->first_attempt_ns = scx_bpf_now();
+}
+
 /* The section of the task on @c is over. */
 static __always_inline void section_ends(struct artis_cpu *c)
 {
 	if (unlikely(c->section_since_ns))
 		body_ended(c);
 	/* time inside does not make a task calm, however long it was */
-	if (c->section >= ARTIS_SECTION_CALL)
-		c->attempted = 1;
+	if (c->section >= ARTIS_SECTION_CALL && !c->attempts)
+		note_attempt(c);
 	c->section = ARTIS_SECTION_NONE;
 }
 
@@ -65,6 +72,14 @@ static __always_inline void note_return(struct artis_cpu *c, struct task_struct 
 		section_ends(c);
 #endif
 #endif
+}
+
+/* @p stops on @c, or is asked to: its section and its account are those of this moment. */
+static __noinline void settle(struct artis_cpu *c, s32 cpu, struct artis_task *t,
+			      struct task_struct *p)
+{
+	note_return(c, p);
+	task_charge(c, cpu, t, p);
 }
 
 #endif /* ARTIS_LEDGER_SECTION_BPF_H */

@@ -6,7 +6,6 @@
 #ifndef ARTIS_LEDGER_TASK_BPF_H
 #define ARTIS_LEDGER_TASK_BPF_H
 
-#include "../policy/fair.h"
 #include "../policy/predict.h"
 
 struct {
@@ -15,11 +14,6 @@ struct {
 	__type(key, int);
 	__type(value, struct artis_task);
 } task_stor SEC(".maps");
-
-/* The clock of virtual time: see policy/fair.h. Written by NRT CPUs. */
-u64 vtime_clock;
-/* When that was last looked at, ns. */
-u64 vtime_clock_moved_ns;
 
 /* Strict: a task without storage is a bug, and the scheduler says so and leaves. */
 static __always_inline struct artis_task *task_of(struct task_struct *p)
@@ -37,31 +31,81 @@ static __always_inline bool is_kernel_task(const struct task_struct *p)
 	return p->flags & (PF_KTHREAD | PF_IO_WORKER | ARTIS_PF_USER_WORKER);
 }
 
-/* What the affinity @mask of a task means for the two sets. */
+/* New, in the middle of exec, or on its way out. */
+static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
+{
+	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
+}
+
+/* What the affinity @mask of a task means for the two sets, and in which group it counts. */
 static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 {
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
 
 	if (!nrt || !rt)
 		return;
+	/* counted by what it was: it is counted again when it is queued or runs next */
+	seat_leave(t);
+	t->partition_gen = partition_gen;
 	t->movable = bpf_cpumask_intersects(mask, nrt);
 	t->rt_allowed = bpf_cpumask_intersects(mask, rt);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
+	t->bound_nrt = t->movable && bpf_cpumask_weight(mask) == 1;
 	if (!bpf_cpumask_test_cpu(t->nrt_cpu, mask) || is_rt_cpu(t->nrt_cpu))
-		t->nrt_cpu = t->movable ? bpf_cpumask_any_and_distribute(mask, nrt) : 0;
+		t->nrt_cpu = t->movable ? bpf_cpumask_any_and_distribute(mask, nrt) :
+					  bpf_cpumask_first(nrt);
+	group_join(t, t->nrt_cpu);
 }
 
-/* Run time of the task on @c since it was last charged becomes virtual and quiet time. */
-static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *t,
+/* The partition may have changed since it was queued last. */
+static __always_inline void note_partition(const struct task_struct *p, struct artis_task *t)
+{
+	if (unlikely(t->partition_gen != partition_gen))
+		task_note_affinity(t, p->cpus_ptr);
+}
+
+/*
+ * What a task did in a run: see policy/predict.h. Global: verified by itself, not with every
+ * path that leads here.
+ */
+__noinline int note_run(struct artis_history *history, u64 end_ns, u64 run_ns, u64 first_attempt_ns,
+			u32 attempts)
+{
+	struct artis_run run = {
+		.end_ns = end_ns,
+		.run_ns = run_ns,
+		.attempts = attempts,
+		.first_attempt_ns = first_attempt_ns,
+	};
+
+	if (history)
+		artis_history_note(history, &policy, &run);
+	return 0;
+}
+
+/* Run time of the task on @c, which is @cpu, since it was last charged becomes virtual time. */
+static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct artis_task *t,
 					const struct task_struct *p)
 {
 	u64 run_ns = p->se.sum_exec_runtime - t->exec_start_ns;
 
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->vtime += artis_vtime_of(run_ns, t->inv_weight);
-	t->quiet_run_ns = artis_quiet_after(t->quiet_run_ns, run_ns, c->attempted);
+	/* most runs of a computing task have none: spare them the call */
+	if (c->attempts)
+		note_run(&t->history, scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts);
+	else
+		t->history.quiet_run_ns += run_ns;
+	if (c->kind == ARTIS_CPU_NRT && t->weight)
+		clock_run(cpu, run_ns);
 	c->ext_ns += run_ns;
-	c->attempted = 0;
+	c->attempts = 0;
+}
+
+/* May it be expected to compute on without an attempt? */
+static __always_inline bool is_calm(const struct artis_task *t)
+{
+	return artis_is_calm(&policy, &t->history, scx_bpf_now());
 }
 
 /* Remembers that the task had to leave an RT CPU, and why. */

@@ -4,10 +4,11 @@
  *
  * Every task has a virtual time: its run time, scaled so that a task of weight
  * 100 (nice 0 in a cgroup of default weight) ages 1 ns per ns. The queues are
- * ordered by it. The clock is the virtual time of the tasks that the *NRT* CPUs
- * pick: there is the contention, and whoever computes alone on an RT CPU must
- * neither drag the clock ahead (sleepers would lose) nor be punished without
- * limit for time that nobody else could use.
+ * ordered by it. The clock of a group of NRT CPUs moves as the virtual time of
+ * its tasks would if they shared by weight what the *NRT* CPUs run: there is the
+ * contention, and whoever computes alone on an RT CPU must neither drag the clock
+ * ahead (sleepers would lose) nor be punished without limit for time that nobody
+ * else could use.
  *
  * Pure: compiled for BPF and for the host (tests/policy.rs).
  */
@@ -20,6 +21,15 @@
 #define ARTIS_WEIGHT_MIN 1
 #define ARTIS_WEIGHT_MAX 1000000
 #define ARTIS_INV_WEIGHT_SHIFT 20
+
+/* A virtual time so far ahead of the clock that no task has it. */
+#define ARTIS_VTIME_FAR (1ULL << 62)
+
+/*
+ * Who may run on an RT CPU only comes before its guests, who have other CPUs: the virtual times
+ * of the two are on different clocks and are not compared.
+ */
+#define ARTIS_BOUND_FIRST (1ULL << 61)
 
 /* order on the circle of 64-bit times: true when @a comes before @b */
 static inline bool artis_before(u64 a, u64 b)
@@ -94,22 +104,43 @@ static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime
 	return artis_before(latest, vtime) ? latest : vtime;
 }
 
-/* The clock moves by at least one ns in so many of wall time. */
-#define ARTIS_CLOCK_SLOWEST 50
+/* Weight of one CPU's tasks beyond which the clock does not get slower: 50 tasks of weight 100. */
+#define ARTIS_CLOCK_WEIGHT_MAX 5000
 
 /*
- * artis_clock_next - the clock after a task with @vtime was picked, @elapsed_ns (of wall
- * time) after the pick before
+ * artis_clock_pace - the clock after a task of its group ran for @run_ns
  *
- * New tasks begin at the clock, so a storm of short-lived ones holds it nearly still, and
- * whoever is ahead of it waits without end: khugepaged (nice 19) was preempted in an RCU
- * section for 21 s. The least pace bounds that wait: ARTIS_CLOCK_SLOWEST times the lead.
+ * @weight: sum of the weights of the runnable tasks of the group, the one that ran included
+ * @nr_cpus: CPUs of the group
+ *
+ * Everybody's virtual time would move so if the run had been shared by weight. A clock that
+ * followed the task that is furthest behind would stand still in a storm of short-lived tasks,
+ * each of which begins at the clock, and whoever is ahead of it would wait without end: a
+ * light task preempted in an RCU section held up grace periods for 21 s. For the same reason
+ * the pace has a lower bound.
  */
-static inline u64 artis_clock_next(u64 clock, u64 vtime, u64 elapsed_ns)
+static inline u64 artis_clock_pace(u64 clock, u64 run_ns, u64 weight, u32 nr_cpus)
 {
-	u64 least = clock + elapsed_ns / ARTIS_CLOCK_SLOWEST;
+	u64 most = (u64)ARTIS_CLOCK_WEIGHT_MAX * nr_cpus;
 
-	return artis_before(least, vtime) ? vtime : least;
+	if (weight > most)
+		weight = most;
+	if (weight < ARTIS_WEIGHT_MIN)
+		weight = ARTIS_WEIGHT_MIN;
+	return clock + run_ns * ARTIS_WEIGHT_DEFAULT / weight;
+}
+
+/*
+ * artis_clock_catch_up - the clock when a task with @vtime is the next of its group
+ *
+ * The clock may lag behind all tasks when those that were behind have ended. By more than
+ * lead_max_ns it must not: who wakes begins near it.
+ */
+static inline u64 artis_clock_catch_up(const struct artis_policy *policy, u64 clock, u64 vtime)
+{
+	u64 least = vtime - policy->lead_max_ns;
+
+	return artis_before(clock, least) ? least : clock;
 }
 
 /*

@@ -2,12 +2,12 @@
 /*
  * Dispatch-queue ids. User queues have the top bit clear (kernel, SCX_DSQ_FLAG_BUILTIN).
  *
- *    63 ........ 17   16   15 ........... 0
- *   |      0       | own |  CPU, if own    |
+ *    63 .... 18   17    16   15 ............. 0
+ *   |     0     | nrt | own |  group or CPU     |
  *
- * One queue is shared by the NRT CPUs (0x20000); each CPU has one of its own:
- * on an NRT CPU for tasks that may run nowhere else, on an RT CPU for all that
- * it is given. All are ordered by virtual time.
+ * One queue for each group of NRT CPUs; each CPU has one of its own: on an NRT
+ * CPU for tasks that may run nowhere else, on an RT CPU for all that it is
+ * given. All are ordered by virtual time.
  */
 #ifndef ARTIS_QUEUES_DSQ_ID_H
 #define ARTIS_QUEUES_DSQ_ID_H
@@ -20,6 +20,18 @@ _Static_assert(ARTIS_MAX_CPUS <= ARTIS_DSQ_OWN, "a CPU id must fit below the own
 static __always_inline u64 own_dsq(s32 cpu)
 {
 	return ARTIS_DSQ_OWN | (u32)cpu;
+}
+
+/* The queue of group @group of NRT CPUs. */
+static __always_inline u64 group_dsq(u32 group)
+{
+	return ARTIS_DSQ_NRT | group;
+}
+
+/* The queue that NRT CPU @cpu shares with its group. */
+static __always_inline u64 nrt_dsq(s32 cpu)
+{
+	return group_dsq(llc_of(cpu));
 }
 
 #endif /* ARTIS_QUEUES_DSQ_ID_H */

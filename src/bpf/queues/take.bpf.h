@@ -11,6 +11,9 @@
 #define ARTIS_QUEUES_TAKE_BPF_H
 
 #include "insert.bpf.h"
+#include "balance.bpf.h"
+
+#define ARTIS_RESCUE_EVERY_NS 1000000
 
 /* When NRT CPUs last looked for tasks stuck beneath real-time ones. */
 u64 rescue_looked_ns;
@@ -40,7 +43,7 @@ static __always_inline void keep(struct artis_cpu *c, struct artis_task *t,
 				 struct task_struct *prev, u64 slice_ns)
 {
 	c->curr_vtime = t->vtime;
-	c->curr_calm = artis_is_calm(&policy, t->quiet_run_ns);
+	c->curr_calm = is_calm(t);
 	scx_bpf_task_set_slice(prev, slice_ns);
 }
 
@@ -59,88 +62,120 @@ static __always_inline bool take_own(struct artis_cpu *c, s32 cpu)
 }
 
 /*
- * Does @prev, whose slice is over, still come before the head of @dsq? Else two
- * tasks in one queue would take turns whatever their weights. Its virtual time
- * is clamped as if it were queued: the clock may have moved on without it, and
- * who is owed much must not hold off kernel threads until it is paid.
+ * Does @prev, whose slice is over and whose virtual time is @vtime, still come
+ * before the head of @dsq? Else two tasks in one queue would take turns whatever
+ * their weights. Its virtual time is clamped as if it were queued: the clock may
+ * have moved on without it, and who is owed much must not hold off kernel
+ * threads until it is paid.
  */
-static __always_inline bool comes_first(const struct artis_task *t, u64 dsq)
+static __always_inline bool comes_first(u64 vtime, u64 dsq)
 {
 	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(dsq);
 
-	return !head || artis_before(t->vtime, head->scx.dsq_vtime);
+	return !head || artis_before(vtime, head->scx.dsq_vtime);
+}
+
+/*
+ * RT CPU @cpu has nothing to run. It does not pull, but it may ask: the nearest
+ * NRT CPU looks at once if a calm task waits for it, and not when its slice ends.
+ */
+static __always_inline void ask_for_work(s32 cpu)
+{
+	u32 nrt = near_of(cpu, 0);
+
+	if (nrt == ARTIS_NO_CPU || !group_of(nrt)->calm_hint || cpu_of(nrt)->rt.in_rt)
+		return;
+	/* named: it is not marked as idle before ops.dispatch has returned */
+	group_of(nrt)->asking = cpu + 1;
+	scx_bpf_kick_cpu(nrt, SCX_KICK_PREEMPT);
 }
 
 static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_task *t = NULL;
+	bool stays = false;
 
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
 		if (!t)
 			return;
-		note_return(c, prev);
-		task_charge(c, t, prev);
+		settle(c, cpu, t, prev);
 		clamp_vtime(t, cpu);
-		if (!t->movable && c->own_hint && comes_first(t, own_dsq(cpu))) {
-			advance_clock(t, cpu);
-			keep(c, t, prev, policy.slice_nrt_ns);
+		/* who computes stays until it is too far ahead of those who wait on NRT CPUs */
+		stays = c->section < ARTIS_SECTION_CALL &&
+			(!t->movable || (!c->own_nr && is_calm(t) && !is_ahead(t)));
+		if (stays && c->own_hint && comes_first(rt_vtime(t, cpu), own_dsq(cpu))) {
+			clock_pick(t, cpu);
+			keep(c, t, prev, t->movable ? policy.slice_rt_ns : policy.slice_nrt_ns);
 			return;
 		}
 	}
-	if (take_own(c, cpu) || !t || c->section >= ARTIS_SECTION_CALL)
+	if (take_own(c, cpu))
 		return;
-	/* who may not leave stays; who computes stays until it is too far ahead of those who wait */
-	if (!t->movable || (artis_is_calm(&policy, t->quiet_run_ns) && !is_ahead(t)))
-		keep(c, t, prev, policy.slice_rt_ns);
+	/* who may not leave stays, too */
+	if (!t || (!stays && (t->movable || c->section >= ARTIS_SECTION_CALL)))
+		ask_for_work(cpu);
+	else
+		keep(c, t, prev, t->movable ? policy.slice_rt_ns : policy.slice_nrt_ns);
+}
+
+/* An RT CPU that has nothing to run: the one that asked for work, or an idle one. */
+static __always_inline s32 pick_hungry_rt(u32 group)
+{
+	const struct cpumask *rt = rt_mask();
+	struct artis_group *g = group_nr(group);
+	s32 cpu = (s32)g->asking - 1;
+
+	g->asking = 0;
+	if (cpu >= 0 && is_rt_cpu(cpu) && !cpu_of(cpu)->ext_running && !cpu_of(cpu)->own_hint) {
+		scx_bpf_test_and_clear_cpu_idle(cpu);
+		return cpu;
+	}
+	return rt ? scx_bpf_pick_idle_cpu(rt, 0) : -EBUSY;
 }
 
 /*
- * Give a calm waiting task to an idle RT CPU.
+ * Give a calm task that waits in the queue of @group to an idle RT CPU.
  *
- * This function and rescue() are global: verified apart from ops.dispatch, of
- * which 6.12's verifier would otherwise follow every combination of loops.
+ * This function and those below are global: verified apart from ops.dispatch,
+ * of which 6.12's verifier would otherwise follow every combination of loops.
  */
-__noinline int push_calm(void)
+__noinline int push_calm(u32 group)
 {
-	const struct cpumask *rt = rt_mask();
 	struct task_struct *p;
+	s32 cpu = pick_hungry_rt(group);
 	u32 seen = 0;
-	s32 cpu;
 
-	if (!rt)
-		return 0;
-	cpu = scx_bpf_pick_idle_cpu(rt, 0);
 	if (cpu < 0)
 		return 0;
 	__sink(seen);
-	bpf_for_each(scx_dsq, p, ARTIS_DSQ_NRT, 0) {
+	bpf_for_each(scx_dsq, p, group_dsq(group), 0) {
 		struct artis_task *t;
 
 		if (seen++ >= ARTIS_PUSH_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t || t->section != ARTIS_SECTION_NONE ||
-		    !artis_is_calm(&policy, t->quiet_run_ns) || is_kernel_task(p) ||
+		if (!t || t->section != ARTIS_SECTION_NONE || !is_calm(t) || is_kernel_task(p) ||
 		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_rt_ns);
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, cpu_of(cpu)->own_clock);
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, rt_vtime(t, cpu));
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(cpu), 0))
 			continue;
+		seat_join(t, seat_of_cpu(cpu));
 		cpu_of(cpu)->own_hint = 1;
 		rt_queued_hint = 1;
 		count(ARTIS_STAT_PUSH);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		return 1;
 	}
-	calm_waiting_hint = 0;
+	group_nr(group)->calm_hint = 0;
 	/* the idle bit was taken for nothing: the CPU puts it back when it looks */
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	return 0;
 }
 
-/* Put what waits in the own queue of RT CPU @cpu, and may leave, into the NRT queue. */
+/* Put what waits in the own queue of RT CPU @cpu, and may leave, where it came from. */
 __noinline int rescue_from(s32 cpu)
 {
 	struct task_struct *p;
@@ -156,22 +191,30 @@ __noinline int rescue_from(s32 cpu)
 		if (!t || !t->movable || is_migration_disabled(p))
 			continue;
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, t->vtime);
-		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, ARTIS_DSQ_NRT, 0))
-			count(ARTIS_STAT_RESCUE);
+		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, group_dsq(t->group), 0))
+			continue;
+		seat_join(t, ARTIS_SEAT_GROUP + t->group);
+		group_nr(t->group)->calm_hint = 1;
+		count(ARTIS_STAT_RESCUE);
 	}
 	return 0;
 }
 
-/* Every rescue_ns, some NRT CPU looks at all RT CPUs that a real-time task holds for longer. */
-__noinline int rescue(void)
+/*
+ * Every millisecond, some NRT CPU looks at all CPUs that a real-time task holds: RT
+ * CPUs for longer than rescue_ns, and NRT CPUs to which something was handed over.
+ */
+__noinline int rescue(s32 by)
 {
 	u64 now = scx_bpf_now();
 	bool any = false;
 	s32 cpu;
 
-	if (now - rescue_looked_ns < policy.rescue_ns)
+	if ((s64)(now - rescue_looked_ns) < ARTIS_RESCUE_EVERY_NS)
 		return 0;
 	rescue_looked_ns = now;
+	if (handover_hint)
+		drain_held(by);
 	rt_queued_hint = 0;
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
@@ -179,7 +222,7 @@ __noinline int rescue(void)
 		if (c->kind != ARTIS_CPU_RT || !c->own_hint)
 			continue;
 		any = true;
-		if (c->rt.in_rt && now - c->rt.updated_ns >= policy.rescue_ns)
+		if (is_held(c, now))
 			rescue_from(cpu);
 	}
 	if (any)
@@ -212,61 +255,97 @@ static __always_inline bool take_from_rt(void)
 /* Is the running task calm, and an RT CPU idle? Then let ops.enqueue place it. */
 static __always_inline bool could_go_to_rt(const struct artis_cpu *c, const struct artis_task *t)
 {
-	const struct cpumask *idle, *rt = rt_mask();
-	bool any;
-
-	if (!rt || !t->rt_allowed || c->section != ARTIS_SECTION_NONE ||
-	    !artis_is_calm(&policy, t->quiet_run_ns))
-		return false;
-	idle = scx_bpf_get_idle_cpumask();
-	any = bpf_cpumask_intersects(idle, rt);
-	scx_bpf_put_idle_cpumask(idle);
-	return any;
+	return t->rt_allowed && c->section == ARTIS_SECTION_NONE && has_idle(rt_mask()) &&
+	       is_calm(t);
 }
 
-/* Does the own queue of an NRT CPU come before the shared one? */
+/* Does the own queue of an NRT CPU come before the one that it shares? */
 static __always_inline bool own_is_first(s32 cpu)
 {
 	struct task_struct *own = __COMPAT_scx_bpf_dsq_peek(own_dsq(cpu));
-	struct task_struct *shared = __COMPAT_scx_bpf_dsq_peek(ARTIS_DSQ_NRT);
+	struct task_struct *shared = __COMPAT_scx_bpf_dsq_peek(nrt_dsq(cpu));
 
 	if (!own || !shared)
 		return own;
 	return artis_before(own->scx.dsq_vtime, shared->scx.dsq_vtime);
 }
 
+/* A dry NRT CPU takes from another group; those without an NRT CPU left come first. */
+__noinline int take_from_groups(s32 cpu)
+{
+	u32 group, mine = llc_of(cpu), tried = 0;
+
+	__sink(tried);
+	bpf_for(group, 0, nr_groups) {
+		if (group == mine || !group_nr(group)->weight)
+			continue;
+		if (tried++ >= ARTIS_STEAL_SCAN)
+			break;
+		if (scx_bpf_dsq_move_to_local(group_dsq(group), 0)) {
+			count(ARTIS_STAT_BALANCE_LLC);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* What NRT CPUs do for others once they have a task of their own. */
+static __always_inline void serve_others(struct artis_cpu *c, s32 cpu)
+{
+	if (unlikely(group_of(cpu)->calm_hint))
+		push_calm(llc_of(cpu));
+	if (unlikely(rt_queued_hint || handover_hint))
+		rescue(cpu);
+	if (scx_bpf_now() - group_of(cpu)->looked_ns >= policy.balance_ns)
+		balance(cpu);
+}
+
+/* The next task of NRT CPU @cpu, which is dry if there is none. */
+static __always_inline bool take_any(struct artis_cpu *c, s32 cpu)
+{
+	if (unlikely(c->own_hint) && own_is_first(cpu) && take_own(c, cpu))
+		return true;
+	if (scx_bpf_dsq_move_to_local(nrt_dsq(cpu), 0))
+		return true;
+	if (take_own(c, cpu))
+		return true;
+	if (unlikely(rt_queued_hint) && take_from_rt())
+		return true;
+	return nr_groups > 1 && take_from_groups(cpu);
+}
+
 static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_task *t = NULL;
+	bool stays = false;
+	u32 came = 0;
 
-	if (unlikely(calm_waiting_hint))
-		push_calm();
-	if (unlikely(rt_queued_hint))
-		rescue();
+	if (unlikely(c->inbox)) {
+		c->came_vtime = group_of(cpu)->clock + ARTIS_VTIME_FAR;
+		came = drain(cpu, cpu);
+		/* this CPU can take one of them, or none */
+		if (came && (came > 1 || (prev && is_queued(prev))))
+			wake_some_nrt();
+	}
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
 		if (!t)
 			return;
-		note_return(c, prev);
-		task_charge(c, t, prev);
+		settle(c, cpu, t, prev);
 		clamp_vtime(t, cpu);
-		if (!could_go_to_rt(c, t) && comes_first(t, ARTIS_DSQ_NRT) &&
-		    (!c->own_hint || comes_first(t, own_dsq(cpu)))) {
-			advance_clock(t, cpu);
-			keep(c, t, prev, slice_nrt());
-			return;
-		}
+		/* what came is not in the queue yet, but when this returns or moves a task */
+		stays = !(came && artis_before(c->came_vtime, t->vtime)) && !could_go_to_rt(c, t) &&
+			comes_first(t->vtime, nrt_dsq(cpu)) &&
+			(!c->own_hint || comes_first(t->vtime, own_dsq(cpu)));
 	}
-	if (unlikely(c->own_hint) && own_is_first(cpu) && take_own(c, cpu))
-		return;
-	if (scx_bpf_dsq_move_to_local(ARTIS_DSQ_NRT, 0))
-		return;
-	if (take_own(c, cpu))
-		return;
-	if (unlikely(rt_queued_hint) && take_from_rt())
-		return;
-	if (t)
+	if (stays) {
+		clock_pick(t, cpu);
+		keep(c, t, prev, slice_nrt(cpu));
+	} else if (!take_any(c, cpu) && t) {
 		keep(c, t, prev, policy.slice_nrt_ns);
+	}
+	/* then, or what it gives away would come straight back */
+	serve_others(c, cpu);
 }
 
 #endif /* ARTIS_QUEUES_TAKE_BPF_H */

@@ -10,12 +10,12 @@
 SEC("syscall")
 int artis_sample(struct artis_sample *sample)
 {
-	s32 shared = scx_bpf_dsq_nr_queued(ARTIS_DSQ_NRT);
 	u32 cpu;
 
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 		s32 own = scx_bpf_dsq_nr_queued(own_dsq(cpu));
+		s32 shared = scx_bpf_dsq_nr_queued(nrt_dsq(cpu));
 
 		c->own_queued = own > 0 ? own : 0;
 		c->shared_queued = c->kind == ARTIS_CPU_NRT && shared > 0 ? shared : 0;
@@ -34,14 +34,24 @@ void BPF_STRUCT_OPS(artis_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 		     (u32)((u64)artis_share_at(&c->rt, dctx->at_ns) * 1000 >> ARTIS_SHARE_SHIFT));
 	if (c->rt.in_rt)
 		scx_bpf_dump(" held by real-time task pid=%d policy=%d for %llu ms", c->rt_pid,
-			     c->rt_policy, (dctx->at_ns - c->rt_since_ns) / 1000000);
+			     c->rt_policy,
+			     dctx->at_ns > c->rt_since_ns ?
+				     (dctx->at_ns - c->rt_since_ns) / 1000000 :
+				     0);
 	scx_bpf_dump("\n");
 }
 
 void BPF_STRUCT_OPS(artis_dump, struct scx_dump_ctx *dctx)
 {
-	scx_bpf_dump("artis: shared NRT queue=%d vtime_clock=%llu",
-		     scx_bpf_dsq_nr_queued(ARTIS_DSQ_NRT), vtime_clock);
+	u32 group;
+
+	bpf_for(group, 0, nr_groups) {
+		struct artis_group *g = group_nr(group);
+
+		scx_bpf_dump("artis: group %d: NRT CPUs=%d queue=%d weight=%llu clock=%llu\n",
+			     group, g->nr_cpus, scx_bpf_dsq_nr_queued(group_dsq(group)), g->weight,
+			     g->clock);
+	}
 }
 
 #endif /* ARTIS_REPORT_SAMPLE_BPF_H */

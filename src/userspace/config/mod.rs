@@ -4,15 +4,21 @@
 
 mod calls;
 mod cpu_set;
+mod knob;
 mod machine;
 mod partition;
 mod policy;
+mod topology;
+mod word;
 
 pub use calls::{CallTable, Class, DEFAULTS as DEFAULT_CALLS, Override};
 pub use cpu_set::{CpuSet, CpuSetError};
+pub use knob::{Kind, Knob, KnobError};
 pub use machine::{Machine, SYSFS_CPU};
 pub use partition::Partition;
-pub use policy::{KNOBS, Knob, Policy};
+pub use policy::{KNOBS, Policy};
+pub use topology::{Layout, Place};
+pub use word::Word;
 
 use clap::ValueEnum;
 
@@ -90,6 +96,22 @@ pub enum ConfigError {
         /// What was asked for.
         choice: PutBackChoice,
     },
+    /// A name that no policy constant has.
+    #[error("there is no policy constant \"{name}\"{}", did_you_mean_knob(.nearest))]
+    UnknownKnob {
+        /// As written.
+        name: String,
+        /// The nearest name that exists, if one is near.
+        nearest: Option<String>,
+    },
+    /// A text that is no value of a policy constant.
+    #[error("{name}: {error}")]
+    Knob {
+        /// Name of the constant.
+        name: String,
+        /// What is wrong, with the bounds.
+        error: KnobError,
+    },
     /// The shortest slice is longer than the longest.
     #[error(
         "--slice-nrt-min-us ({min_us}) is greater than --slice-nrt-us ({max_us}); raise the latter or lower the former"
@@ -110,5 +132,12 @@ fn did_you_mean(nearest: &Option<&str>) -> String {
     match nearest {
         Some(name) => format!("; did you mean {name}?"),
         None => "; scx_artis --print-calls shows the table, man 2 syscalls all names".to_owned(),
+    }
+}
+
+fn did_you_mean_knob(nearest: &Option<String>) -> String {
+    match nearest {
+        Some(name) => format!("; did you mean {name}?"),
+        None => "; scx_artis ctl get shows all".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 //! and neither is empty.
 
 use super::{ConfigError, CpuSet, Machine};
-use crate::abi::CpuKind;
+use crate::abi::{CpuKind, MAX_CPUS};
 
 /// The RT and the NRT CPUs. Neither set is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,11 @@ impl Partition {
         } else {
             CpuKind::Absent
         }
+    }
+
+    /// The set of each CPU as `struct artis_policy` has it.
+    pub fn kinds(&self) -> [u8; MAX_CPUS] {
+        std::array::from_fn(|cpu| self.kind(cpu) as u8)
     }
 
     /// Cores whose hardware threads are not all in one set, as sentences that

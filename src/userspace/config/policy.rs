@@ -2,70 +2,83 @@
 //! The policy constants: their defaults and bounds (here and nowhere else), and
 //! the bytes of `struct artis_policy`.
 
-use std::ops::RangeInclusive;
-
-use super::{CallTable, ConfigError, Partition};
+use super::knob::{Kind, Knob, KnobParser, number, us};
+use super::{CallTable, ConfigError, Partition, Word};
 use crate::abi::{MAX_CPUS, artis_policy};
 
-/// One constant that the user may set.
-#[derive(Clone, Debug)]
-pub struct Knob {
-    /// Name of its field in `struct artis_policy`.
-    pub field: &'static str,
-    /// What it is, with its unit.
-    pub what: &'static str,
-    /// Value when the user says nothing, in the unit of the option.
-    pub default: u64,
-    /// Values that the option takes.
-    pub range: RangeInclusive<u64>,
-}
-
-/// Declares the options of [`Policy`] and the table [`KNOBS`].
+/// Declares the options of [`Policy`] and the table [`KNOBS`] from one list.
 macro_rules! knobs {
-    ($($option:ident $unit:literal => $field:ident: $what:literal, $default:literal of $min:literal to $max:literal;)*) => {
+    ($($option:ident: $kind:expr, $default:literal => $field:ident, $what:literal;)*) => { scx_utils::paste! {
         /// The values of the knobs, as options of the command line. Times in µs.
-        #[derive(Clone, Debug, clap::Args)]
+        #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
         #[command(next_help_heading = "Policy constants")]
         pub struct Policy {
             $(
                 #[doc = $what]
                 #[arg(
                     long,
-                    value_name = $unit,
-                    default_value_t = $default,
-                    value_parser = clap::value_parser!(u64).range($min..=$max),
-                    help = concat!($what, " [", $min, " to ", $max, "]"),
+                    value_name = [<$option:upper>].placeholder(),
+                    default_value = [<$option:upper>].default,
+                    value_parser = KnobParser(&[<$option:upper>]),
+                    help = [<$option:upper>].help(),
                 )]
                 pub $option: u64,
             )*
         }
 
+        $(
+            static [<$option:upper>]: Knob = Knob {
+                option: stringify!($option),
+                field: stringify!($field),
+                word: |constants| Word::from(&mut constants.$field),
+                what: $what,
+                default: concat!($default),
+                kind: $kind,
+                get: |policy| policy.$option,
+                set: |policy, value| policy.$option = value,
+            };
+        )*
+
         /// All knobs, in the order of `struct artis_policy`.
-        pub const KNOBS: &[Knob] = &[
-            $(Knob { field: stringify!($field), what: $what, default: $default, range: $min..=$max }),*
-        ];
-    };
+        pub static KNOBS: &[&Knob] = &[$(&[<$option:upper>]),*];
+    }};
 }
 
 knobs! {
-    slice_nrt_us "US" => slice_nrt_ns:
-        "Longest run on an NRT CPU while others wait, µs", 3_000 of 100 to 100_000;
-    slice_nrt_min_us "US" => slice_nrt_min_ns:
-        "Shortest run on an NRT CPU, however many wait, µs", 500 of 100 to 100_000;
-    slice_rt_us "US" => slice_rt_ns:
-        "Run of a computing task on an RT CPU before its place is reconsidered, µs", 10_000 of 500 to 1_000_000;
-    quiet_us "US" => quiet_ns:
-        "Own run time without an attempt after which a task may go to an RT CPU, µs", 2_000 of 0 to 10_000_000;
-    preempt_margin_us "US" => preempt_margin_ns:
-        "Virtual time that a woken or evicted task must be behind to preempt, µs at nice 0", 1_000 of 0 to 1_000_000;
-    sleep_credit_us "US" => sleep_credit_ns:
-        "Virtual time that a sleeper may be behind when it wakes, µs at nice 0", 3_000 of 0 to 1_000_000;
-    lead_max_us "US" => lead_max_ns:
-        "Virtual time that a queued task may be ahead, µs at nice 0", 20_000 of 0 to 10_000_000;
-    rescue_us "US" => rescue_ns:
-        "Wait under a real-time task on an RT CPU after which NRT CPUs take a task back, µs", 2_000 of 100 to 1_000_000;
-    poll_fds_max "NR" => poll_fds_max:
-        "Descriptors up to which poll(2) sleeps and does not endanger", 16 of 0 to 1_024;
+    slice_nrt_us: us(100, 100_000), 3_000 => slice_nrt_ns,
+        "Longest run on an NRT CPU while others wait";
+    slice_nrt_min_us: us(100, 100_000), 500 => slice_nrt_min_ns,
+        "Shortest run on an NRT CPU, however many wait";
+    slice_rt_us: us(500, 1_000_000), 10_000 => slice_rt_ns,
+        "Run of a computing task on an RT CPU before its place is reconsidered";
+    predict_c_us: us(0, 1_000_000), 1_000 => predict_c_ns,
+        "C: the next kernel entry is far if it is predicted later than this";
+    preempt_margin_us: us(0, 1_000_000), 1_000 => preempt_margin_ns,
+        "Virtual time (at nice 0) that a woken or evicted task must be behind to preempt";
+    sleep_credit_us: us(0, 1_000_000), 3_000 => sleep_credit_ns,
+        "Virtual time (at nice 0) that a sleeper may be behind when it wakes";
+    lead_max_us: us(0, 10_000_000), 20_000 => lead_max_ns,
+        "Virtual time (at nice 0) that a queued task may be ahead";
+    rescue_us: us(100, 1_000_000), 50_000 => rescue_ns,
+        "Wait under a real-time task on an RT CPU after which NRT CPUs take a task back";
+    put_back_us: us(100, 1_000_000), 2_000 => put_back_ns,
+        "Time for which a real-time task may hold an RT CPU before the task beneath is queued anew";
+    balance_us: us(100, 1_000_000), 4_000 => balance_ns,
+        "Least time between two balancing passes";
+    balance_nrt_us: us(100, 10_000_000), 200_000 => balance_nrt_ns,
+        "Least time between two passes that even out groups of NRT CPUs";
+    predict_k: number(2, 100, "periods"), 8 => predict_k,
+        "K: a kernel entry is overdue after so many mean periods; by the rule least, after so many C";
+    predict_past: number(0, 2_047, "of 2048"), 2_028 => predict_past,
+        "Weight of the past in the mean period at each kernel entry";
+    predict: Kind::Word(&["off", "thesis", "wip", "run", "least"]), "least" => predict_rule,
+        "Who is predicted to enter the kernel soon: by the thesis's rule, its annex's (wip), the thesis's in own run time (run), the least of the last intervals (least)";
+    handover: Kind::Word(&["dsq", "fifo"]), "fifo" => handover,
+        "How an RT CPU hands over evicted tasks: through the dispatch queue or a wait-free FIFO";
+    imbalance_pct: number(0, 1_000, "%"), 25 => imbalance_pct,
+        "Imbalance of two loads, in percent of the lower, below which nothing moves";
+    poll_fds_max: number(0, 1_024, "fds"), 16 => poll_fds_max,
+        "Descriptors up to which poll(2) sleeps and does not endanger";
 }
 
 impl Policy {
@@ -83,35 +96,44 @@ impl Policy {
         Ok(())
     }
 
+    /// The same with one value changed.
+    ///
+    /// # Errors
+    /// When there is no knob of this name, `text` is no value of it, or the value does not go
+    /// with another one.
+    pub fn with(&self, name: &str, text: &str) -> Result<Self, ConfigError> {
+        let knob = Knob::named(name)?;
+        let value =
+            knob.parse(text).map_err(|error| ConfigError::Knob { name: knob.name(), error })?;
+        let mut changed = self.clone();
+        (knob.set)(&mut changed, value);
+        changed.validate()?;
+        Ok(changed)
+    }
+
     /// All constants as BPF reads them.
     ///
-    /// `nr_cpus` is the highest possible CPU plus one, at most [`MAX_CPUS`].
+    /// `nr_cpus` is the highest possible CPU plus one, at most [`MAX_CPUS`]; `seq` the number
+    /// of changes so far.
     pub fn constants(
         &self,
         partition: &Partition,
         calls: &CallTable,
         nr_cpus: usize,
+        seq: u32,
     ) -> artis_policy {
-        let mut cpu_kind = [0; MAX_CPUS];
-        for (cpu, kind) in cpu_kind.iter_mut().enumerate() {
-            *kind = partition.kind(cpu) as u8;
-        }
-        let ns = |us: u64| us * 1_000;
-        artis_policy {
-            slice_nrt_ns: ns(self.slice_nrt_us),
-            slice_nrt_min_ns: ns(self.slice_nrt_min_us),
-            slice_rt_ns: ns(self.slice_rt_us),
-            quiet_ns: ns(self.quiet_us),
-            preempt_margin_ns: ns(self.preempt_margin_us),
-            sleep_credit_ns: ns(self.sleep_credit_us),
-            lead_max_ns: ns(self.lead_max_us),
-            rescue_ns: ns(self.rescue_us),
-            // both are bounded far below 2^32: by the table above and MAX_CPUS
-            poll_fds_max: self.poll_fds_max as u32,
-            nr_cpus: nr_cpus.min(MAX_CPUS) as u32,
+        let mut constants = artis_policy {
             call_class: calls.by_number(),
-            cpu_kind,
+            cpu_kind: partition.kinds(),
+            // bounded far below 2^32
+            nr_cpus: nr_cpus.min(MAX_CPUS) as u32,
+            seq,
+            ..Default::default()
+        };
+        for knob in KNOBS {
+            knob.store(self, &mut constants);
         }
+        constants
     }
 }
 
@@ -119,9 +141,10 @@ impl Policy {
 mod tests {
     use super::*;
     use crate::abi::CpuKind;
-    use clap::Parser;
+    use crate::abi::bindings as abi;
+    use clap::{CommandFactory, Parser};
 
-    #[derive(Parser)]
+    #[derive(Debug, Parser)]
     struct Only {
         #[command(flatten)]
         policy: Policy,
@@ -136,9 +159,14 @@ mod tests {
         let partition =
             Partition { rt: "2-3".parse().expect("set"), nrt: "0-1".parse().expect("set") };
         let calls = CallTable::new(false, &[]).expect("a table");
-        let constants = policy(&["--quiet-us", "7"]).constants(&partition, &calls, 4);
-        assert_eq!(constants.slice_nrt_ns, 3_000_000);
-        assert_eq!(constants.quiet_ns, 7_000);
+        let args = ["--predict-c-us", "7", "--predict", "thesis", "--handover", "dsq"];
+        let constants = policy(&args).constants(&partition, &calls, 4, 9);
+        assert_eq!((constants.slice_nrt_ns, constants.predict_c_ns), (3_000_000, 7_000));
+        assert_eq!((constants.balance_ns, constants.balance_nrt_ns), (4_000_000, 200_000_000));
+        assert_eq!((constants.predict_k, constants.predict_past), (8, 2_028));
+        assert_eq!(constants.predict_rule, abi::artis_predict_rule_ARTIS_PREDICT_THESIS);
+        assert_eq!(constants.handover, abi::artis_handover_way_ARTIS_HANDOVER_DSQ);
+        assert_eq!((constants.imbalance_pct, constants.seq), (25, 9));
         assert_eq!((constants.poll_fds_max, constants.nr_cpus), (16, 4));
         assert_eq!(
             constants.cpu_kind[1..4],
@@ -149,16 +177,69 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_in_their_bounds() {
-        for knob in KNOBS {
-            assert!(knob.range.contains(&knob.default), "{}", knob.field);
+    fn words_have_the_numbers_of_bpf() {
+        use abi::{
+            artis_handover_way_ARTIS_HANDOVER_DSQ as DSQ,
+            artis_handover_way_ARTIS_HANDOVER_FIFO as FIFO,
+            artis_predict_rule_ARTIS_PREDICT_LEAST as LEAST,
+            artis_predict_rule_ARTIS_PREDICT_OFF as OFF,
+            artis_predict_rule_ARTIS_PREDICT_RUN as RUN,
+            artis_predict_rule_ARTIS_PREDICT_THESIS as THESIS,
+            artis_predict_rule_ARTIS_PREDICT_WIP as WIP,
+        };
+        for (name, word, number) in [
+            ("predict", "off", OFF),
+            ("predict", "thesis", THESIS),
+            ("predict", "wip", WIP),
+            ("predict", "run", RUN),
+            ("predict", "least", LEAST),
+            ("handover", "dsq", DSQ),
+            ("handover", "fifo", FIFO),
+        ] {
+            assert_eq!(
+                Knob::named(name).expect(name).parse(word),
+                Ok(u64::from(number)),
+                "{name} {word}"
+            );
         }
+    }
+
+    #[test]
+    fn every_knob_is_an_option_and_set_by_its_name() {
         policy(&[]).validate().expect("the defaults are valid");
+        let command = Only::command();
+        for knob in KNOBS {
+            let name = knob.name();
+            let option = command.get_arguments().find(|arg| arg.get_long() == Some(&name));
+            let help = option.expect(&name).get_help().map(ToString::to_string);
+            assert!(help.is_some_and(|help| help.starts_with(knob.what)), "{name}");
+
+            let mut changed = policy(&[]);
+            let other = match &knob.kind {
+                Kind::Number { range, .. } => *range.end(),
+                Kind::Word(_) => 0,
+            };
+            assert_ne!((knob.get)(&changed), other, "{name}");
+            (knob.set)(&mut changed, other);
+            assert_eq!(policy(&[&format!("--{name}"), &knob.text(other)]), changed, "{name}");
+        }
+    }
+
+    #[test]
+    fn one_value_changes_and_is_checked() {
+        let before = policy(&[]);
+        let after = before.with("predict", "off").expect("a rule");
+        assert_eq!(after, policy(&["--predict", "off"]));
+        let error = |name, text| before.with(name, text).expect_err("refused").to_string();
+        assert!(error("predict-k", "1").contains("predict-k: 1 is out of bounds; 2 to 100"));
+        assert!(error("slice-nrt-us", "200").contains("--slice-nrt-min-us (500)"));
+        assert!(error("predict-z", "1").contains("no policy constant"));
     }
 
     #[test]
     fn bounds_and_crossing_slices() {
-        assert!(Only::try_parse_from(["x", "--slice-nrt-us", "99"]).is_err());
+        let error = Only::try_parse_from(["x", "--slice-nrt-us", "99"]).expect_err("too short");
+        assert!(error.to_string().contains("100 to 100000 µs"), "{error}");
         let error =
             policy(&["--slice-nrt-us", "400"]).validate().expect_err("500 > 400").to_string();
         assert!(

@@ -3,12 +3,15 @@
 
 mod exit_report;
 mod kernel;
+mod live;
 pub mod log;
+mod place;
 pub mod preempt;
 pub mod preflight;
 mod run;
 mod run_dir;
 mod scheduler;
+mod setup;
 mod task;
 
 use std::io::Write;
@@ -19,14 +22,16 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 
 use crate::abi::PutBack;
-use crate::cli::Opts;
-use crate::config::{CallTable, CpuSet, Machine, Partition, SYSFS_CPU};
+use crate::cli::{Command, Opts};
+use crate::config::{CallTable, CpuSet};
+use crate::control;
 use crate::exit::Failure;
 use crate::outlets::server;
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
-use scheduler::{Loaded, Setup};
+use scheduler::Loaded;
+use setup::{Setup, Start, Wanted};
 
 /// Does what the command line asks for.
 ///
@@ -35,7 +40,9 @@ use scheduler::{Loaded, Setup};
 pub fn execute(opts: &Opts) -> Result<(), Failure> {
     log::start(opts.verbose);
     let mut stdout = std::io::stdout();
-    if opts.output.help_stats {
+    if let Some(Command::Ctl(ctl)) = &opts.command {
+        control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+    } else if opts.output.help_stats {
         server::describe(&mut stdout)?;
     } else if opts.print_calls {
         let table = CallTable::new(opts.strict, &opts.calls)?;
@@ -72,7 +79,8 @@ fn require_root() -> Result<(), Failure> {
 
 /// `--check`: every finding, and a load of the BPF programs without attaching.
 fn check(opts: &Opts) -> Result<(), Failure> {
-    let setup = opts.rt_cpus.as_ref().map(|rt| setup(opts, rt, Start::First)).transpose()?;
+    let setup = opts.rt_cpus.as_ref();
+    let setup = setup.map(|rt| Setup::new(opts, wanted(opts, rt), Start::First)).transpose()?;
     let mut findings = preflight::judge(&Facts::gather());
     if let Some(setup) = &setup {
         findings.push(Finding::new(
@@ -113,40 +121,9 @@ fn try_load(setup: &Setup, put_back: PutBack) -> Finding {
     }
 }
 
-/// Is this the first start, or one after a CPU came or went?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
-    First,
-    AfterHotplug,
-}
-
-/// From options and the machine as it is now to what a scheduler starts with.
-fn setup(opts: &Opts, rt: &CpuSet, start: Start) -> Result<Setup, Failure> {
-    opts.policy.validate()?;
-    let calls = CallTable::new(opts.strict, &opts.calls)?;
-    let machine = Machine::read(Path::new(SYSFS_CPU))?;
-    let nr_cpus = machine.possible.iter().last().map_or(0, |cpu| cpu + 1);
-    let mut warnings = Vec::new();
-    let partition = match start {
-        Start::First => Partition::new(rt, &machine)?,
-        Start::AfterHotplug => {
-            let (partition, lost) = Partition::after_hotplug(rt, &machine)?;
-            if !lost.is_empty() {
-                warnings
-                    .push(format!("RT CPUs {lost} are offline: going on with {}", partition.rt));
-            }
-            partition
-        }
-    };
-    warnings.extend(partition.split_cores(&machine));
-    Ok(Setup {
-        warnings,
-        watchdog_ms: opts.watchdog_ms,
-        policy: opts.policy.constants(&partition, &calls, nr_cpus),
-        partition,
-        exit_dump_len: opts.exit_dump_len,
-        libbpf: opts.libbpf.clone(),
-    })
+/// What the options ask for.
+fn wanted(opts: &Opts, rt: &CpuSet) -> Wanted {
+    Wanted { rt: rt.clone(), values: opts.policy.clone(), seq: 0 }
 }
 
 /// The facts of this machine.

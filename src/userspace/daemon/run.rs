@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, tick};
-use nix::sched::{CpuSet as Affinity, sched_setaffinity};
-use nix::unistd::Pid;
 
 use super::exit_report::ExitReport;
 use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
-use super::scheduler::{Loaded, Scheduler, Setup};
-use super::{Start, fit_or_fail, kernel, rt_cpus, say_findings, setup};
+use super::scheduler::{Loaded, Scheduler};
+use super::setup::{Seen, Setup, Start, Wanted};
+use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
 use crate::abi::PutBack;
 use crate::cli::Opts;
-use crate::config::CpuSet;
+use crate::control::{self, Asked, Reply, Request};
 use crate::exit::Failure;
 use crate::model::{Metrics, Reading};
 use crate::outlets::line;
@@ -41,15 +40,14 @@ enum End {
 /// # Errors
 /// See [`Failure`].
 pub fn run(opts: &Opts) -> Result<(), Failure> {
-    let rt = rt_cpus(opts)?;
     // a wrong command line is to be told even where nothing else would work
-    let first = setup(opts, rt, Start::First)?;
+    let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
     scx_utils::try_set_rlimit_infinity();
 
-    take_place(&first);
-    be_prompt();
+    place::take(&first);
+    place::be_prompt();
     let stop = stop_signals()?; // from here on a signal ends it in good order
 
     let run_dir = RunDir::lock(Path::new(RUN_DIR))?;
@@ -65,18 +63,21 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     say_findings(&facts);
 
     let server = Server::launch(Path::new(server::SOCKET))?;
+    let owner = nix::unistd::geteuid().as_raw(); // root, or preflight would have said so
+    let control = control::Server::launch(Path::new(control::SOCKET), owner)?;
     let mut session = Session {
         stop,
         requests: server.channels(),
+        control: control.asked(),
         output: Output::new(opts),
         kernel: facts.release,
         put_back,
     };
     let mut next = first;
     loop {
-        match session.live(&next)? {
+        match session.live(&mut next)? {
             End::ByUser => return Ok(()),
-            End::Restart => next = restart(opts, rt)?,
+            End::Restart => next = restart(opts, next.wanted)?,
             End::Ejected(report) => {
                 eprint!("{report}");
                 return Err(Failure::Ejected(report.headline()));
@@ -85,10 +86,10 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     }
 }
 
-fn restart(opts: &Opts, rt: &CpuSet) -> Result<Setup, Failure> {
+fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
     eprintln!("scx_artis: a CPU came or went, starting again");
-    let setup = setup(opts, rt, Start::AfterHotplug)?;
-    take_place(&setup);
+    let setup = Setup::new(opts, wanted, Start::AfterHotplug)?;
+    place::take(&setup);
     Ok(setup)
 }
 
@@ -96,6 +97,7 @@ fn restart(opts: &Opts, rt: &CpuSet) -> Result<Setup, Failure> {
 struct Session {
     stop: Receiver<()>,
     requests: (Sender<Answer>, Receiver<Ask>),
+    control: Receiver<Asked>,
     output: Output,
     kernel: String,
     put_back: PutBack,
@@ -103,16 +105,16 @@ struct Session {
 
 impl Session {
     /// One life of the scheduler.
-    fn live(&mut self, setup: &Setup) -> Result<End> {
+    fn live(&mut self, setup: &mut Setup) -> Result<End> {
         let mut object = MaybeUninit::uninit();
         let loaded = Loaded::new(setup, self.put_back, &mut object)?;
         if !self.stop.is_empty() {
             return Ok(End::ByUser); // not in charge yet: nothing to give back
         }
         let mut scheduler = loaded.attach(setup)?;
-        let head = self.head(setup, &scheduler);
+        let mut head = self.head(setup, &scheduler);
         self.output.begin(&head);
-        let ended_by_user = self.serve(&scheduler, &head)?;
+        let ended_by_user = self.serve(&mut scheduler, setup, &mut head)?;
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
@@ -135,7 +137,12 @@ impl Session {
     }
 
     /// Answers and shows until the end. Returns whether the user asked for it.
-    fn serve(&mut self, scheduler: &Scheduler<'_>, head: &Head) -> Result<bool> {
+    fn serve(
+        &mut self,
+        scheduler: &mut Scheduler<'_>,
+        setup: &mut Setup,
+        head: &mut Head,
+    ) -> Result<bool> {
         let (answer, ask) = &self.requests;
         let tick = self.output.interval().map_or_else(never, tick);
         let mut prev = None;
@@ -149,6 +156,15 @@ impl Session {
                         Ask::Task(tid) => Answer::Task(scheduler.read_task(tid)?),
                     })?;
                 }
+                recv(self.control) -> asked => {
+                    let asked = asked.context("the control socket is gone")?;
+                    let reply = change(&asked.request, setup, scheduler);
+                    if let Reply::Done { text, .. } = &reply {
+                        self.output.tell(text);
+                    }
+                    *head = self.head(setup, scheduler);
+                    asked.answer(reply);
+                }
                 recv(tick) -> _ => {
                     let now = scheduler.read()?;
                     self.output.show(head, &Metrics::between(prev.as_ref(), &now))?;
@@ -159,6 +175,15 @@ impl Session {
         }
         Ok(false)
     }
+}
+
+/// Does what `scx_artis ctl` asks for; the daemon itself leaves what are RT CPUs now.
+fn change(request: &Request, setup: &mut Setup, scheduler: &mut Scheduler<'_>) -> Reply {
+    let reply = live::answer(request, setup, scheduler, Seen::now);
+    if matches!(request, Request::RtCpus { .. }) {
+        place::stay_on_nrt(setup);
+    }
+    reply.unwrap_or_else(Reply::from)
 }
 
 /// Where the daemon itself shows what happens.
@@ -195,6 +220,13 @@ impl Output {
         }
     }
 
+    /// Says that something has changed; the table shows it itself.
+    fn tell(&self, text: &str) {
+        if !matches!(self, Self::Table(_)) {
+            eprintln!("scx_artis: {text}, by ctl");
+        }
+    }
+
     fn show(&mut self, head: &Head, metrics: &Metrics) -> Result<()> {
         match self {
             Self::Nowhere => Ok(()),
@@ -226,34 +258,4 @@ fn stop_signals() -> Result<Receiver<()>> {
     })
     .context("installing the signal handler")?;
     Ok(told)
-}
-
-/// Says what is unwise about the setup, and keeps all threads of the daemon off
-/// its RT CPUs. That ends with the daemon, so there is nothing to put back.
-fn take_place(setup: &Setup) {
-    for warning in &setup.warnings {
-        log::warn!("{warning}");
-    }
-    let mut affinity = Affinity::new();
-    for cpu in setup.partition.nrt.iter() {
-        // fails beyond 1024 CPUs, where a partition has none
-        let _ = affinity.set(cpu);
-    }
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    for thread in threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-        if let Err(error) = sched_setaffinity(Pid::from_raw(thread), &affinity) {
-            log::warn!(
-                "cannot keep the daemon's thread {thread} off the RT CPUs ({error}): does a cpuset \
-                 hold it there?"
-            );
-        }
-    }
-}
-
-/// The daemon is a task among those it schedules: it must get a CPU soon to
-/// give the machine back, whatever the load. Threads made later inherit this.
-fn be_prompt() {
-    if let Err(error) = rustix::process::setpriority_process(None, -20) {
-        log::warn!("cannot raise the daemon's own priority ({error}): it may stop late under load");
-    }
 }

@@ -21,14 +21,25 @@ pub fn pidfd(tid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PIDFD_THREAD).ok()
 }
 
-/// Makes a reading of the bytes of a `struct artis_task`; `None`: not of its size.
-pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
+/// The `struct artis_task` of these bytes; `None`: not of its size.
+fn of_bytes(bytes: &[u8]) -> Option<artis_task> {
     if bytes.len() != size_of::<artis_task>() {
         return None;
     }
     // SAFETY: as many bytes as the struct has, which is plain integers: any are valid.
     // Unaligned, since a Vec<u8> is.
-    let task: artis_task = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+    Some(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+}
+
+/// The weight with which the task of these bytes is counted now; 100 is one of nice 0.
+pub fn counted_weight(bytes: &[u8]) -> u64 {
+    let counted = of_bytes(bytes).filter(|task| task.seat != 0);
+    counted.map_or(0, |task| task.seat_weight.into())
+}
+
+/// Makes a reading of the bytes of a `struct artis_task`; `None`: not of its size.
+pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
+    let task = of_bytes(bytes)?;
     let mut evictions: BTreeMap<_, _> = task
         .evicted
         .iter()
@@ -82,6 +93,17 @@ mod tests {
     #[test]
     fn what_is_not_a_task_is_refused() {
         assert_eq!(reading(&[0; 3]), None);
+        assert_eq!(counted_weight(&[1; 3]), 0);
+    }
+
+    #[test]
+    fn who_sleeps_has_no_weight() {
+        // SAFETY: the struct is plain integers: all zeroes are valid.
+        let mut task: artis_task = unsafe { std::mem::zeroed() };
+        task.seat_weight = 8_870;
+        assert_eq!(counted_weight(&bytes(&task)), 0);
+        task.seat = 1_025;
+        assert_eq!(counted_weight(&bytes(&task)), 8_870);
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub enum Group {
     Placed,
     /// What NRT CPUs do for RT CPUs, and who had to make way.
     Moved,
+    /// How evicted tasks leave an RT CPU.
+    Handed,
+    /// Whether the prediction of kernel entries was right.
+    Predicted,
 }
 
 /// Declares [`Metrics`] from its own fields and from the counters, and
@@ -89,6 +93,10 @@ metrics! {
         pub uptime_s: f64,
         #[stat(desc = "Seconds that the rates and shares are about")]
         pub interval_s: f64,
+        #[stat(desc = "Number of changes of the policy by ctl since the daemon began")]
+        pub policy_seq: u64,
+        #[stat(desc = "The RT CPUs as a list", _om_skip)]
+        pub rt_cpu_list: String,
         #[stat(desc = "Number of RT CPUs")]
         pub rt_cpus: u64,
         #[stat(desc = "Number of NRT CPUs")]
@@ -105,7 +113,9 @@ metrics! {
         pub residence_us_per_s: f64,
         #[stat(desc = "The longest such section since the scheduler began, us")]
         pub residence_max_us: f64,
-        #[stat(desc = "Tasks that wait in the queue which the NRT CPUs share")]
+        #[stat(desc = "Share of the moves to RT CPUs since the begin that an eviction ended within C of own run time, percent")]
+        pub wasted_pct: f64,
+        #[stat(desc = "Tasks that wait in the queues which NRT CPUs share")]
         pub shared_queued: u64,
         #[stat(desc = "The CPUs by id")]
         pub cpus: BTreeMap<usize, CpuMetrics>,
@@ -147,6 +157,22 @@ metrics! {
             "Tasks that a dry NRT CPU took from an RT CPU's queue";
         Moved ARTIS_STAT_RESCUE rescued "rescued":
             "Tasks taken from under a real-time task that stayed too long";
+        Moved ARTIS_STAT_BALANCE_NRT balanced_nrt "RT to NRT":
+            "Tasks that an NRT CPU took off an RT CPU because that had more load";
+        Moved ARTIS_STAT_BALANCE_RT balanced_rt "RT to RT":
+            "Tasks moved from one RT CPU to another because of their loads";
+        Moved ARTIS_STAT_BALANCE_LLC balanced_llc "LLC to LLC":
+            "Tasks moved between groups of NRT CPUs, each of which shares a last-level cache";
+        Handed ARTIS_STAT_HANDOVER handed_over "through FIFO":
+            "Evicted tasks that an RT CPU handed over through the wait-free FIFO of the pair of CPUs";
+        Handed ARTIS_STAT_HANDOVER_FULL handover_full "FIFO full":
+            "Evicted tasks that took the queue of the NRT CPUs because their FIFO was full";
+        Handed ARTIS_STAT_HANDOVER_STALE handover_stale "stale":
+            "Entries of a FIFO that its reader dropped: the task had changed state meanwhile";
+        Predicted ARTIS_STAT_MOVE_RT moved_rt "moves to RT":
+            "Moves of a task that may leave from an NRT CPU to an RT CPU";
+        Predicted ARTIS_STAT_WASTED wasted "wasted":
+            "Such moves that an eviction ended before the task had run for C (--predict-c-us)";
         Moved ARTIS_STAT_REENQUEUE reenqueued "put back":
             "Tasks put back because a real-time task took their CPU";
         Moved ARTIS_STAT_PREEMPT preempted "preempted":
@@ -168,9 +194,13 @@ pub struct CpuMetrics {
     #[stat(desc = "Share of its time in ext tasks, percent")]
     pub ext_pct: f64,
     #[stat(
-        desc = "Runnable ext tasks / (1 - real-time share); on an NRT CPU with its part of the shared queue"
+        desc = "Load: weight / 100 x M, M = 1 / (1 - real-time share) by compute capacity; of an NRT CPU that of all NRT CPUs of its cache together"
     )]
     pub load: f64,
+    #[stat(
+        desc = "Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs that share this one's cache, without scx_artis itself; 100 is one task of nice 0"
+    )]
+    pub weight: u64,
     #[stat(desc = "Attempts per second: endangering kernel entries by tasks that could migrate")]
     pub attempts_per_s: f64,
     #[stat(desc = "Evictions per second: attempts that made a task leave this RT CPU")]

@@ -6,7 +6,7 @@ mod describe;
 mod rates;
 
 pub use describe::{COUNTERS, Counter, CpuMetrics, Group, Metrics};
-pub use rates::{MULTIPLIER_MAX, load};
+pub use rates::{MULTIPLIER_MAX, load, power};
 
 use std::collections::BTreeMap;
 
@@ -21,6 +21,8 @@ pub struct Reading {
     pub now_ns: u64,
     /// When the scheduler began, ns.
     pub started_ns: u64,
+    /// Number of changes of the policy since the daemon began.
+    pub policy_seq: u32,
     /// The CPUs that are in one of the two sets, by id.
     pub cpus: Vec<CpuReading>,
 }
@@ -32,6 +34,13 @@ pub struct CpuReading {
     pub id: usize,
     /// Which set it is in.
     pub kind: CpuKind,
+    /// Number of its last-level cache. The NRT CPUs of one share a queue.
+    pub llc: usize,
+    /// Compute capacity, up to 1 for the greatest CPU.
+    pub capacity: f64,
+    /// Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs of its cache; 100
+    /// is one task of nice 0.
+    pub weight: u64,
     /// Its real-time share.
     pub rt: RtShare,
     /// Time in ext tasks, ns.
@@ -46,7 +55,7 @@ pub struct CpuReading {
     pub residence_max_ns: u64,
     /// Tasks in its own queue.
     pub own_queued: u64,
-    /// Tasks in the queue that it shares with the other NRT CPUs.
+    /// Tasks in the queue that it shares with the other NRT CPUs of its cache.
     pub shared_queued: u64,
     /// Event counters, by `enum artis_stat`.
     pub stat: [u64; NR_STATS],

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{CpuMetrics, CpuReading, Metrics, Reading, RtShare};
 use crate::abi::{CpuKind, NR_STATS, bindings as abi};
+use crate::config::CpuSet;
 
 /// Time constant of the real-time share, ns (src/bpf/policy/rt_share.h).
 const SHARE_TAU_NS: f64 = 500e6;
@@ -12,10 +13,20 @@ const SHARE_TAU_NS: f64 = 500e6;
 /// Cap of the multiplier M (design: model section 5; RT ≤ 0.9846 in the thesis).
 pub const MULTIPLIER_MAX: f64 = 65.0;
 
-/// The load of a CPU with `runnable` ext tasks and real-time share `rt` (0 to 1).
-pub fn load(runnable: f64, rt: f64) -> f64 {
-    let multiplier = if rt < 1.0 { (1.0 / (1.0 - rt)).min(MULTIPLIER_MAX) } else { MULTIPLIER_MAX };
-    runnable * multiplier
+/// Least compute capacity that counts (src/bpf/policy/load.h).
+const CAPACITY_MIN: f64 = 32.0 / 1024.0;
+
+/// What a CPU of compute capacity `capacity` (up to 1) leaves to ext tasks, in whole CPUs,
+/// when its real-time share is `rt` (0 to 1).
+pub fn power(capacity: f64, rt: f64) -> f64 {
+    (1.0 - rt).max(1.0 / MULTIPLIER_MAX) * capacity.clamp(CAPACITY_MIN, 1.0)
+}
+
+/// The load of CPUs that leave `power` in sum and share runnable ext tasks of weight `weight`
+/// (100 is one of nice 0): weight / 100 x M, where M is the inverse of `power` (design: model
+/// section 5; src/bpf/policy/load.h).
+pub fn load(weight: u64, power: f64) -> f64 {
+    weight as f64 / 100.0 / power
 }
 
 impl RtShare {
@@ -67,12 +78,15 @@ impl Metrics {
         let began_ns = prev.map_or(now.started_ns, |prev| prev.now_ns);
         let interval =
             Interval { prev, now_ns: now.now_ns, ns: now.now_ns.saturating_sub(began_ns) as f64 };
-        let nrt_cpus = now.cpus.iter().filter(|cpu| cpu.kind == CpuKind::Nrt).count();
+        let nrt_cpus = now.cpus.iter().filter(is_nrt).count();
+        let rt_cpus = now.cpus.iter().filter(|cpu| cpu.kind == CpuKind::Rt).map(|cpu| cpu.id);
         let cpus: BTreeMap<_, _> =
-            now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, nrt_cpus))).collect();
+            now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, now))).collect();
         let mut metrics = Self {
             uptime_s: now.now_ns.saturating_sub(now.started_ns) as f64 / 1e9,
             interval_s: interval.ns / 1e9,
+            policy_seq: now.policy_seq.into(),
+            rt_cpu_list: rt_cpus.collect::<CpuSet>().to_string(),
             rt_cpus: cpus.values().map(|cpu| cpu.is_rt).sum(),
             nrt_cpus: nrt_cpus as u64,
             attempts_per_s: cpus.values().map(|cpu| cpu.attempts_per_s).sum(),
@@ -81,11 +95,14 @@ impl Metrics {
             ext_pct: mean_of_rt(&cpus, |cpu| cpu.ext_pct),
             residence_us_per_s: cpus.values().map(|cpu| cpu.residence_us_per_s).sum(),
             residence_max_us: cpus.values().map(|cpu| cpu.residence_max_us).fold(0.0, f64::max),
-            shared_queued: now.cpus.iter().map(|cpu| cpu.shared_queued).max().unwrap_or(0),
+            shared_queued: shared_queued(now),
             cpus,
             ..Self::default()
         };
         metrics.set_counters(&totals(now));
+        if metrics.moved_rt > 0 {
+            metrics.wasted_pct = metrics.wasted as f64 * 100.0 / metrics.moved_rt as f64;
+        }
         metrics
     }
 }
@@ -95,12 +112,35 @@ fn totals(reading: &Reading) -> [u64; NR_STATS] {
     std::array::from_fn(|id| reading.cpus.iter().map(|cpu| cpu.stat[id]).sum())
 }
 
+/// Tasks in the queues of the NRT CPUs, one for each last-level cache.
+fn shared_queued(reading: &Reading) -> u64 {
+    let queues: BTreeMap<_, _> =
+        reading.cpus.iter().filter(is_nrt).map(|cpu| (cpu.llc, cpu.shared_queued)).collect();
+    queues.values().sum()
+}
+
+fn is_nrt(cpu: &&CpuReading) -> bool {
+    cpu.kind == CpuKind::Nrt
+}
+
+/// The load of an RT CPU, or of the NRT CPUs that share a queue with this one.
+fn load_of(cpu: &CpuReading, reading: &Reading) -> f64 {
+    let power_of = |cpu: &CpuReading| power(cpu.capacity, cpu.rt.at(reading.now_ns));
+    let shared = match cpu.kind {
+        CpuKind::Nrt => {
+            reading.cpus.iter().filter(is_nrt).filter(|o| o.llc == cpu.llc).map(power_of).sum()
+        }
+        _ => power_of(cpu),
+    };
+    load(cpu.weight, shared)
+}
+
 fn mean_of_rt(cpus: &BTreeMap<usize, CpuMetrics>, figure: impl Fn(&CpuMetrics) -> f64) -> f64 {
     let figures: Vec<_> = cpus.values().filter(|cpu| cpu.is_rt == 1).map(figure).collect();
     if figures.is_empty() { 0.0 } else { figures.iter().sum::<f64>() / figures.len() as f64 }
 }
 
-fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, nrt_cpus: usize) -> CpuMetrics {
+fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuMetrics {
     let prev = interval.prev_cpu(cpu.id);
     let prev_stat = prev.map_or([0; NR_STATS], |prev| prev.stat);
     let stat_per_s = |id: abi::artis_stat| {
@@ -108,15 +148,14 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, nrt_cpus: usize) -> Cp
         interval.per_s(prev_stat[id], cpu.stat[id])
     };
     let prev_rt_ns = prev.zip(interval.prev).map_or(0, |(cpu, prev)| cpu.rt.total_at(prev.now_ns));
-    let shared = if nrt_cpus > 0 { cpu.shared_queued as f64 / nrt_cpus as f64 } else { 0.0 };
-    let runnable = f64::from(u8::from(cpu.ext_running)) + cpu.own_queued as f64 + shared;
     let running = cpu.running.as_ref();
     CpuMetrics {
         kind: if cpu.kind == CpuKind::Rt { "RT" } else { "NRT" }.to_owned(),
         is_rt: u64::from(cpu.kind == CpuKind::Rt),
         rt_pct: interval.pct(prev_rt_ns, cpu.rt.total_at(interval.now_ns)),
         ext_pct: interval.pct(prev.map_or(0, |prev| prev.ext_ns), cpu.ext_ns),
-        load: load(runnable, cpu.rt.at(interval.now_ns)),
+        load: load_of(cpu, now),
+        weight: cpu.weight,
         attempts_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_CALL)
             + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_FAULT),
         evictions_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_EVICTION),
@@ -145,6 +184,9 @@ mod tests {
         CpuReading {
             id,
             kind,
+            llc: 0,
+            capacity: 1.0,
+            weight: 0,
             rt: RtShare::default(),
             ext_ns: 0,
             ext_running: false,
@@ -163,12 +205,14 @@ mod tests {
 
     #[test]
     fn load_follows_the_share_up_to_its_cap() {
-        close(load(2.0, 0.0), 2.0);
-        close(load(2.0, 0.5), 4.0);
-        close(load(1.0, 0.75), 4.0);
-        close(load(1.0, 0.99), MULTIPLIER_MAX);
-        close(load(1.0, 1.0), MULTIPLIER_MAX);
-        close(load(0.0, 1.0), 0.0);
+        close(load(200, power(1.0, 0.0)), 2.0);
+        close(load(200, power(1.0, 0.5)), 4.0);
+        close(load(100, power(1.0, 0.75)), 4.0);
+        close(load(100, power(1.0, 0.99)), MULTIPLIER_MAX);
+        close(load(100, power(1.0, 1.0)), MULTIPLIER_MAX);
+        close(load(0, power(1.0, 1.0)), 0.0);
+        close(load(150, power(0.5, 0.0)), 3.0);
+        close(load(100, power(0.0, 0.0)), 32.0);
     }
 
     #[test]
@@ -197,8 +241,10 @@ mod tests {
         after.residence_max_ns = 9_500;
         after.rt = RtShare { avg: 0.0, in_rt: true, updated_ns: 2_000_000_000, total_ns: 0 };
         after.running = Some(Task { pid: 7, comm: "hog".into(), realtime: true });
-        let prev = Reading { now_ns: 1_000_000_000, started_ns: 0, cpus: vec![before] };
-        let now = Reading { now_ns: 3_000_000_000, started_ns: 0, cpus: vec![after] };
+        let prev =
+            Reading { now_ns: 1_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![before] };
+        let now =
+            Reading { now_ns: 3_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![after] };
 
         let metrics = Metrics::between(Some(&prev), &now);
         let seen = &metrics.cpus[&2];
@@ -215,28 +261,42 @@ mod tests {
     }
 
     #[test]
-    fn the_shared_queue_is_divided_among_the_nrt_cpus() {
-        let mut cpus = vec![cpu(0, CpuKind::Nrt), cpu(1, CpuKind::Nrt), cpu(2, CpuKind::Rt)];
-        cpus[0].shared_queued = 3;
-        cpus[1].shared_queued = 3;
-        cpus[0].ext_running = true;
-        cpus[2].own_queued = 1;
-        let now = Reading { now_ns: 1, started_ns: 0, cpus };
+    fn nrt_cpus_of_a_cache_have_one_load() {
+        let mut cpus: Vec<_> = (0..4).map(|id| cpu(id, CpuKind::Nrt)).collect();
+        cpus.push(cpu(4, CpuKind::Rt));
+        for (cpu, llc) in cpus.iter_mut().zip([0, 0, 1, 1, 0]) {
+            cpu.llc = llc;
+            (cpu.weight, cpu.shared_queued) = if llc == 0 { (500, 3) } else { (100, 1) };
+        }
+        // a real-time task takes half of CPU 1; the RT CPU counts for itself
+        cpus[1].rt.avg = 0.5;
+        cpus[3].capacity = 0.5;
+        (cpus[4].weight, cpus[4].shared_queued) = (200, 0);
+        let mut now = Reading { now_ns: 0, started_ns: 0, policy_seq: 7, cpus };
         let metrics = Metrics::between(None, &now);
-        close(metrics.cpus[&0].load, 2.5);
-        close(metrics.cpus[&1].load, 1.5);
-        close(metrics.cpus[&2].load, 1.0);
-        assert_eq!((metrics.rt_cpus, metrics.nrt_cpus, metrics.shared_queued), (1, 2, 3));
+        let loads: Vec<_> = metrics.cpus.values().map(|cpu| cpu.load).collect();
+        for (seen, wanted) in loads.iter().zip([5.0 / 1.5, 5.0 / 1.5, 1.0 / 1.5, 1.0 / 1.5, 2.0]) {
+            close(*seen, wanted);
+        }
+        assert_eq!((metrics.cpus[&0].weight, metrics.cpus[&4].weight), (500, 200));
+        assert_eq!((metrics.rt_cpus, metrics.nrt_cpus, metrics.shared_queued), (1, 4, 4));
+        assert_eq!((metrics.rt_cpu_list.as_str(), metrics.policy_seq), ("4", 7));
+
+        now.cpus[0].stat[abi::artis_stat_ARTIS_STAT_MOVE_RT as usize] = 200;
+        now.cpus[4].stat[abi::artis_stat_ARTIS_STAT_WASTED as usize] = 3;
+        close(metrics.wasted_pct, 0.0);
+        close(Metrics::between(None, &now).wasted_pct, 1.5);
     }
 
     #[test]
     fn no_time_and_shrunken_totals_are_no_rates() {
         let mut cpu = cpu(0, CpuKind::Nrt);
         cpu.stat[EVICTION] = 5;
-        let reading = Reading { now_ns: 10, started_ns: 10, cpus: vec![cpu.clone()] };
+        let reading =
+            Reading { now_ns: 10, started_ns: 10, policy_seq: 0, cpus: vec![cpu.clone()] };
         close(Metrics::between(None, &reading).evictions_per_s, 0.0);
         cpu.stat[EVICTION] = 3;
-        let later = Reading { now_ns: 20, started_ns: 10, cpus: vec![cpu] };
+        let later = Reading { now_ns: 20, started_ns: 10, policy_seq: 0, cpus: vec![cpu] };
         close(Metrics::between(Some(&reading), &later).evictions_per_s, 0.0);
     }
 }

@@ -132,11 +132,19 @@ fn totals(metrics: &Metrics, style: Style) -> String {
         (Group::Attempts, "attempts"),
         (Group::Placed, "placed"),
         (Group::Moved, "moved"),
+        (Group::Handed, "handed"),
+        (Group::Predicted, "predicted"),
         (Group::Exempt, "exempt"),
     ] {
         let mut row = format!("{title:<9}");
         for counter in COUNTERS.iter().filter(|counter| counter.group == group) {
             let item = format!(" {} {} ", counter.title, total(metrics, counter));
+            let item = match counter.name {
+                "wasted" if metrics.moved_rt > 0 => {
+                    format!("{item}({:.1} %) ", metrics.wasted_pct)
+                }
+                _ => item,
+            };
             if row.chars().count() + item.trim_end().chars().count() > WIDTH {
                 line(&mut text, &row);
                 row = " ".repeat(9);
@@ -277,6 +285,10 @@ mod tests {
             attempts_call: 12_345_678,
             evictions: 99_999,
             place_nrt_queue: 250_000,
+            handed_over: 98_765,
+            moved_rt: 5_000,
+            wasted: 60,
+            wasted_pct: 1.2,
             cpus: [(0, nrt.clone()), (1, nrt), (2, rt), (3, idle)].into(),
             ..Metrics::default()
         }

@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The pure policy functions of `src/bpf/policy`, callable from Rust.
 //!
-//! Each wrapper has the contract of the C function it names; units are in the
-//! parameter names. See the headers for formulas and sources.
+//! Types and functions are those of the headers, which document them, without
+//! the prefix `artis_`; units are in the names.
 
-/// Mirror of `struct artis_rt_share` (src/bpf/abi/stat.h); its layout is checked in `build`-time C
-/// by use: a mismatch shows as wrong numbers in every share test.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RtShare {
-    /// Average at `updated_ns`, unit 1 / [`SHARE_ONE`].
-    pub avg: u32,
-    /// 1 while an rt/dl task runs.
-    pub in_rt: u32,
-    /// Time of the last switch, ns.
-    pub updated_ns: u64,
-    /// All time in rt/dl tasks up to `updated_ns`, ns.
-    pub total_ns: u64,
+/// What bindgen makes of policy.h: every function, type and constant by its C name.
+#[allow(missing_docs, reason = "the C headers document them")]
+#[allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
+#[allow(clippy::all, clippy::undocumented_unsafe_blocks)]
+pub mod c {
+    include!(concat!(env!("OUT_DIR"), "/policy.rs"));
 }
 
+pub mod replay;
+
+pub use c::{
+    artis_candidate as Candidate, artis_haul as Haul, artis_history as History,
+    artis_migration as Migration, artis_place_in as PlaceIn, artis_policy as Policy,
+    artis_rt_share as RtShare, artis_run as Run, artis_seat as Seat,
+};
+
 /// The unit of a share (ARTIS_SHARE_ONE).
-pub const SHARE_ONE: u32 = 1 << 30;
-/// enum artis_section: user mode.
-pub const SECTION_NONE: u32 = 0;
-/// enum artis_section: a call of the sleeping class.
-pub const SECTION_SLEEPING: u32 = 1;
-/// enum artis_section: an endangering call.
-pub const SECTION_CALL: u32 = 2;
-/// enum artis_section: a page fault of user mode.
-pub const SECTION_FAULT: u32 = 3;
+pub const SHARE_ONE: u32 = 1 << c::ARTIS_SHARE_SHIFT;
 
 /// enum artis_place: what the placement rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,85 +34,70 @@ pub enum Place {
     RtStay,
 }
 
-/// The facts `artis_place()` decides by (struct artis_place_in).
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs, reason = "each field is documented in policy/place.h under its name")]
-pub struct PlaceIn {
-    pub section: u32,
-    pub woken: bool,
-    pub calm: bool,
-    pub kernel: bool,
-    pub unsettled: bool,
-    pub on_rt: bool,
-    pub put_back: bool,
-    pub displaced: bool,
-    pub ahead: bool,
-}
-
-#[allow(missing_docs, reason = "the C headers document them; re-exported under their C names")]
-mod c {
-    use super::RtShare;
-    unsafe extern "C" {
-        pub safe fn shim_share_decay(avg: u32, dt_ns: u64) -> u32;
-        pub fn shim_share_at(s: *const RtShare, now_ns: u64) -> u32;
-        pub fn shim_share_switch(s: *mut RtShare, now_ns: u64, in_rt: bool);
-        pub safe fn shim_call_section(class: u8, arg0: u64, arg1: u64, fds: u32) -> u32;
-        pub safe fn shim_quiet_after(quiet: u64, run: u64, attempted: bool) -> u64;
-        pub safe fn shim_is_calm(quiet_ns: u64, quiet_run_ns: u64) -> bool;
-        pub safe fn shim_inv_weight(weight: u32) -> u32;
-        pub safe fn shim_weight_in(weight: u32, cgroup: u32) -> u32;
-        pub safe fn shim_vtime_of(run_ns: u64, inv: u32) -> u64;
-        pub safe fn shim_vtime_clamp(
-            credit: u64,
-            lead: u64,
-            vtime: u64,
-            clock: u64,
-            inv: u32,
-        ) -> u64;
-        pub safe fn shim_clock_next(clock: u64, vtime: u64, elapsed_ns: u64) -> u64;
-        pub safe fn shim_slice_nrt(slice: u64, min: u64, waiting: u32) -> u64;
-        pub safe fn shim_preempts(margin: u64, vtime: u64, curr: u64) -> bool;
-        pub safe fn shim_place(section: u32, bits: u32) -> u32;
-    }
-}
-
-pub use c::{
-    shim_call_section as call_section, shim_clock_next as clock_next,
-    shim_inv_weight as inv_weight, shim_is_calm as is_calm, shim_preempts as preempts,
-    shim_quiet_after as quiet_after, shim_share_decay as share_decay, shim_slice_nrt as slice_nrt,
-    shim_vtime_clamp as vtime_clamp, shim_vtime_of as vtime_of, shim_weight_in as weight_in,
-};
-
-impl RtShare {
-    /// The average at `now_ns`, unit 1 / [`SHARE_ONE`].
-    pub fn at(&self, now_ns: u64) -> u32 {
-        // SAFETY: `self` is a live struct of the layout that the C side reads, and is not kept.
-        unsafe { c::shim_share_at(self, now_ns) }
-    }
-
-    /// A context switch at `now_ns`; `in_rt`: an rt/dl task runs from now on.
-    pub fn switch(&mut self, now_ns: u64, in_rt: bool) {
-        // SAFETY: as in `at`, and the borrow is exclusive.
-        unsafe { c::shim_share_switch(self, now_ns, in_rt) }
-    }
-}
-
 /// `artis_place()`.
-pub fn place(facts: PlaceIn) -> Place {
-    let flags = [
-        facts.woken,
-        facts.calm,
-        facts.kernel,
-        facts.unsettled,
-        facts.on_rt,
-        facts.put_back,
-        facts.displaced,
-        facts.ahead,
-    ];
-    let bits = flags.iter().enumerate().fold(0, |bits, (i, &set)| bits | (u32::from(set) << i));
-    match c::shim_place(facts.section, bits) {
-        0 => Place::Nrt,
-        1 => Place::RtIdle,
+pub fn place(facts: &PlaceIn) -> Place {
+    // SAFETY: the struct is alive, of C's layout, only read, and not kept.
+    match unsafe { c::artis_place(facts) } {
+        c::ARTIS_PLACE_NRT => Place::Nrt,
+        c::ARTIS_PLACE_RT_IDLE => Place::RtIdle,
         _ => Place::RtStay,
     }
+}
+
+/// Functions of the headers that are safe to call with references to their structs.
+macro_rules! functions {
+    ($($name:ident = $c:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {$(
+        #[doc = concat!("`", stringify!($c), "()`.")]
+        pub fn $name($($arg: $type),*) $(-> $ret)? {
+            // SAFETY: plain values, and references to live structs of C's layout (by bindgen) that
+            // the function does not keep; it writes only through those that are exclusive.
+            unsafe { c::$c($($arg),*) }
+        }
+    )*};
+}
+
+functions! {
+    share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;
+    share_at = artis_share_at(share: &RtShare, now_ns: u64) -> u32;
+    share_switch = artis_share_switch(share: &mut RtShare, now_ns: u64, in_rt: bool);
+    call_section = artis_call_section(class: u8, arg0: u64, arg1: u64, poll_fds_max: u32) -> u32;
+    inv_weight = artis_inv_weight(weight: u32) -> u32;
+    weight_in = artis_weight_in(weight: u32, cgroup_weight: u32) -> u32;
+    vtime_of = artis_vtime_of(run_ns: u64, inv_weight: u32) -> u64;
+    vtime_clamp = artis_vtime_clamp(policy: &Policy, vtime: u64, clock: u64, inv_weight: u32) -> u64;
+    clock_pace = artis_clock_pace(clock: u64, run_ns: u64, weight: u64, nr_cpus: u32) -> u64;
+    clock_catch_up = artis_clock_catch_up(policy: &Policy, clock: u64, vtime: u64) -> u64;
+    slice_nrt = artis_slice_nrt(policy: &Policy, waiting: u32) -> u64;
+    preempts = artis_preempts(policy: &Policy, vtime: u64, curr_vtime: u64) -> bool;
+    past_power = artis_past_power(past: u32, n: u32) -> u64;
+    period = artis_period(period: u64) -> u64;
+    least_next = artis_least_next(least_ns: u64, interval_ns: u64) -> u64;
+    period_next = artis_period_next(period: u64, sum_ns: u64, n: u32, past: u32) -> u64;
+    history_note = artis_history_note(history: &mut History, policy: &Policy, run: &Run);
+    is_calm = artis_is_calm(policy: &Policy, history: &History, now_ns: u64) -> bool;
+    power_of = artis_power_of(share_avg: u32, capacity: u32) -> u64;
+    m_of_power = artis_m_of_power(power: u64) -> u32;
+    m_of = artis_m_of(share_avg: u32, capacity: u32) -> u32;
+    load_of = artis_load_of(weight: u64, m: u32) -> u64;
+    seat_load = artis_seat_load(seat: &Seat) -> u64;
+    surplus = artis_surplus(e: &Seat, r: &Seat) -> u64;
+    imbalanced = artis_imbalanced(e: &Seat, r: &Seat, pct: u32) -> bool;
+    filter = artis_filter(migration: Migration, from: &Seat, to: &Seat, policy: &Policy) -> bool;
+    haul_of = artis_haul_of(migration: Migration, from: &Seat, to: &Seat) -> Haul;
+    haul_is_done = artis_haul_is_done(haul: &Haul) -> bool;
+    haul_took = artis_haul_took(haul: &mut Haul, weight: u32);
+    steals = artis_steals(migration: Migration, task: &Candidate, haul: &Haul) -> bool;
+}
+
+/// `artis_prefers_from()`; `best` is `None` as long as there is none.
+pub fn prefers_from(candidate: &Seat, best: Option<&Seat>) -> bool {
+    // SAFETY: as for the functions above; NULL is what the function takes for "none".
+    unsafe { c::artis_prefers_from(candidate, best.map_or(std::ptr::null(), std::ptr::from_ref)) }
+}
+
+/// `artis_prefers_to()`; `best` is `None` as long as there is none.
+pub fn prefers_to(migration: Migration, candidate: &Seat, best: Option<&Seat>) -> bool {
+    let best = best.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: as for the functions above; NULL is what the function takes for "none".
+    unsafe { c::artis_prefers_to(migration, candidate, best) }
 }

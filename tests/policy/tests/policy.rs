@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tables and properties of the pure policy C.
 
+use artis_policy::c::{
+    ARTIS_SECTION_CALL as SECTION_CALL, ARTIS_SECTION_NONE as SECTION_NONE,
+    ARTIS_SECTION_SLEEPING as SECTION_SLEEPING,
+};
 use artis_policy::*;
 use proptest::prelude::*;
 
@@ -27,14 +31,14 @@ fn all_places() -> impl Iterator<Item = PlaceIn> {
 #[test]
 fn no_endangering_section_is_placed_on_an_rt_cpu() {
     for facts in all_places().filter(|f| f.section >= SECTION_CALL) {
-        assert_eq!(place(facts), Place::Nrt, "{facts:?}");
+        assert_eq!(place(&facts), Place::Nrt, "{facts:?}");
     }
 }
 
 #[test]
 fn only_calm_settled_user_tasks_get_rt_cpus() {
     for facts in all_places() {
-        if place(facts) != Place::Nrt {
+        if place(&facts) != Place::Nrt {
             assert!(facts.calm && !facts.kernel && !facts.unsettled, "{facts:?}");
         }
     }
@@ -43,22 +47,22 @@ fn only_calm_settled_user_tasks_get_rt_cpus() {
 #[test]
 fn whoever_wakes_gets_an_rt_cpu_only_from_the_sleeping_class() {
     for facts in all_places().filter(|f| f.woken) {
-        if place(facts) != Place::Nrt {
+        if place(&facts) != Place::Nrt {
             assert_eq!(facts.section, SECTION_SLEEPING, "{facts:?}");
         }
     }
     let calm = PlaceIn { section: SECTION_SLEEPING, woken: true, calm: true, ..Default::default() };
-    assert_eq!(place(calm), Place::RtIdle);
+    assert_eq!(place(&calm), Place::RtIdle);
 }
 
 #[test]
 fn a_computing_task_stays_until_it_is_ahead_and_leaves_when_displaced() {
     let on_rt = PlaceIn { calm: true, on_rt: true, ..Default::default() };
-    assert_eq!(place(on_rt), Place::RtStay);
-    assert_eq!(place(PlaceIn { ahead: true, ..on_rt }), Place::Nrt);
-    assert_eq!(place(PlaceIn { ahead: true, put_back: true, ..on_rt }), Place::RtStay);
-    assert_eq!(place(PlaceIn { displaced: true, put_back: true, ..on_rt }), Place::Nrt);
-    assert_eq!(place(PlaceIn { on_rt: false, ..on_rt }), Place::RtIdle);
+    assert_eq!(place(&on_rt), Place::RtStay);
+    assert_eq!(place(&PlaceIn { ahead: true, ..on_rt }), Place::Nrt);
+    assert_eq!(place(&PlaceIn { ahead: true, put_back: true, ..on_rt }), Place::RtStay);
+    assert_eq!(place(&PlaceIn { displaced: true, put_back: true, ..on_rt }), Place::Nrt);
+    assert_eq!(place(&PlaceIn { on_rt: false, ..on_rt }), Place::RtIdle);
 }
 
 #[test]
@@ -97,15 +101,6 @@ fn call_classes() {
 }
 
 #[test]
-fn calm_is_reached_by_running_without_an_attempt_and_lost_by_one() {
-    let quiet = quiet_after(0, 3 * MS, false);
-    assert!(is_calm(2 * MS, quiet));
-    assert!(!is_calm(4 * MS, quiet));
-    assert!(is_calm(4 * MS, quiet_after(quiet, MS, false)));
-    assert_eq!(quiet_after(quiet, 100 * MS, true), 0);
-}
-
-#[test]
 fn weights() {
     assert_eq!(vtime_of(MS, inv_weight(100)), MS);
     assert_eq!(vtime_of(MS, inv_weight(50)), 2 * MS);
@@ -119,10 +114,10 @@ fn weights() {
 
 #[test]
 fn slices_shrink_with_the_queue_down_to_the_floor() {
-    assert_eq!(slice_nrt(3 * MS, MS / 2, 0), 3 * MS);
-    assert_eq!(slice_nrt(3 * MS, MS / 2, 1), 3 * MS);
-    assert_eq!(slice_nrt(3 * MS, MS / 2, 3), MS);
-    assert_eq!(slice_nrt(3 * MS, MS / 2, 1000), MS / 2);
+    let policy = Policy { slice_nrt_ns: 3 * MS, slice_nrt_min_ns: MS / 2, ..Policy::default() };
+    for (waiting, slice_ns) in [(0, 3 * MS), (1, 3 * MS), (3, MS), (1000, MS / 2)] {
+        assert_eq!(slice_nrt(&policy, waiting), slice_ns);
+    }
 }
 
 /// Model section 5: exact at context switches. A duty of 25 % at a period of 20 ms settles at 0.25.
@@ -131,11 +126,12 @@ fn share_of_a_periodic_task_settles_at_its_duty() {
     let mut share = RtShare::default();
     let mut now = 0;
     for _ in 0..500 {
-        share.switch(now, true);
-        share.switch(now + 5 * MS, false);
+        share_switch(&mut share, now, true);
+        share_switch(&mut share, now + 5 * MS, false);
         now += 20 * MS;
     }
-    let mean = (f64::from(share.at(now)) + f64::from(share.at(now - 15 * MS))) / 2.0;
+    let mean =
+        (f64::from(share_at(&share, now)) + f64::from(share_at(&share, now - 15 * MS))) / 2.0;
     let read = mean / f64::from(SHARE_ONE);
     assert!((read - 0.25).abs() < 0.01, "{read}");
     assert_eq!(share.total_ns, 500 * 5 * MS);
@@ -145,11 +141,15 @@ fn share_of_a_periodic_task_settles_at_its_duty() {
 #[test]
 fn share_of_a_hog_rises_without_a_switch() {
     let mut share = RtShare::default();
-    share.switch(MS, true);
-    let after = |ms: u64| f64::from(share.at(MS + ms * MS)) / f64::from(SHARE_ONE);
+    share_switch(&mut share, MS, true);
+    let after = |ms: u64| f64::from(share_at(&share, MS + ms * MS)) / f64::from(SHARE_ONE);
     assert!((after(500) - (1.0 - (-1f64).exp())).abs() < 1e-4);
     assert!(after(5_000) > 0.9999);
-    assert!(share.at(u64::MAX) <= SHARE_ONE);
+    assert!(share_at(&share, u64::MAX) <= SHARE_ONE);
+}
+
+fn bounds(sleep_credit_ns: u64, lead_max_ns: u64) -> Policy {
+    Policy { sleep_credit_ns, lead_max_ns, ..Policy::default() }
 }
 
 proptest! {
@@ -185,25 +185,34 @@ proptest! {
                 in_rt_ns += dt;
             }
             now += dt;
-            share.switch(now, rt);
+            share_switch(&mut share, now, rt);
             prop_assert!(share.avg <= SHARE_ONE);
         }
         prop_assert_eq!(share.total_ns, in_rt_ns);
     }
 
-    /// The clock never goes back, follows who is picked, and moves on by itself.
+    /// A run moves the clock as it moves the virtual time of everybody when they share it by
+    /// weight; never slower than if fifty tasks of nice 0 were runnable for each CPU.
     #[test]
-    fn clock_moves_on(clock: u64, ahead in -1_000_000_000i64..1_000_000_000, elapsed in 0u64..100_000_000_000) {
-        let next = clock_next(clock, clock.wrapping_add_signed(ahead), elapsed);
-        let moved = next.wrapping_sub(clock) as i64;
-        let least = (elapsed / 50) as i64;
-        prop_assert_eq!(moved, least.max(ahead));
+    fn clock_keeps_the_pace_of_the_shares(
+        clock: u64, run_ns in 0u64..30_000_000_000, tasks in 1u64..200, weight in 1u64..10_000, cpus in 1u32..64,
+    ) {
+        let moved = clock_pace(clock, run_ns, tasks * weight, cpus).wrapping_sub(clock);
+        let counted = (tasks * weight).min(5_000 * u64::from(cpus));
+        prop_assert_eq!(moved, run_ns * 100 / counted);
+    }
+
+    /// Nobody who waits is ahead of the clock by more than the lead; the clock never goes back.
+    #[test]
+    fn clock_catches_up(clock: u64, ahead in -1_000_000_000i64..1_000_000_000, lead in 0u64..1_000_000_000) {
+        let next = clock_catch_up(&bounds(0, lead), clock, clock.wrapping_add_signed(ahead));
+        prop_assert_eq!(next.wrapping_sub(clock) as i64, (ahead - lead as i64).max(0));
     }
 
     /// Whatever the clock, the result lies between the credit and the lead, and inside it stays put.
     #[test]
     fn clamp_bounds(vtime: u64, clock: u64, credit in 0u64..1_000_000_000, lead in 0u64..1_000_000_000) {
-        let r = vtime_clamp(credit, lead, vtime, clock, inv_weight(100));
+        let r = vtime_clamp(&bounds(credit, lead), vtime, clock, inv_weight(100));
         let offset = r.wrapping_sub(clock) as i64;
         prop_assert!(-(credit as i64) <= offset && offset <= lead as i64);
         let wanted = vtime.wrapping_sub(clock) as i64;
@@ -218,7 +227,7 @@ proptest! {
     fn lead_scales_with_weight(clock: u64, lead in 1u64..1_000_000_000) {
         let far = clock.wrapping_add(u64::MAX / 4);
         for (weight, leads) in [(100, 1), (50, 2), (25, 4), (10, 5), (1, 5)] {
-            let latest = vtime_clamp(0, lead, far, clock, inv_weight(weight));
+            let latest = vtime_clamp(&bounds(0, lead), far, clock, inv_weight(weight));
             prop_assert_eq!(latest.wrapping_sub(clock), lead * leads);
         }
     }
@@ -230,6 +239,7 @@ proptest! {
 
     #[test]
     fn preemption_needs_the_margin(margin in 0u64..10_000_000, vtime: u64, gap in 0u64..1_000_000_000) {
-        prop_assert_eq!(preempts(margin, vtime, vtime.wrapping_add(gap)), gap > margin);
+        let policy = Policy { preempt_margin_ns: margin, ..Policy::default() };
+        prop_assert_eq!(preempts(&policy, vtime, vtime.wrapping_add(gap)), gap > margin);
     }
 }

@@ -28,8 +28,9 @@ char _license[] SEC("license") = "GPL";
 #define FUTEX_WAIT_ 0
 #define FUTEX_WAIT_BITSET_ 9
 
-const volatile u64 rt_mask;
-const volatile u64 nrt_mask;
+/* may change while it is attached */
+u64 rt_mask;
+u64 nrt_mask;
 const volatile u32 poll_fds_max;
 const volatile u8 call_class[OBS_NR_CALLS];
 

@@ -20,6 +20,12 @@ enum observer_limits {
 	OBS_NO_CPU = 0xffff,
 	/* in the place of a system call's number */
 	OBS_NR_FAULT = 0xffff,
+	/* tasks that are watched one by one */
+	OBS_TASKS = 32,
+	/* guests have at most so many CPUs when tasks are watched one by one */
+	OBS_FEW_CPUS = 8,
+	/* kinds of evictions that are kept apart */
+	OBS_EVICTIONS = 4096,
 };
 
 /* How the observer judges a system call; 0 is the strict judgement. */
@@ -69,6 +75,73 @@ struct obs_offence {
 /* Key: tasks of this name, on this CPU. */
 struct obs_place {
 	char comm[16];
+	u32 cpu;
+};
+
+/* What runs on a CPU. */
+enum obs_running {
+	OBS_RUNS_UNKNOWN = 0, /* no switch was seen yet */
+	OBS_RUNS_IDLE = 1,
+	OBS_RUNS_RT = 2, /* a task of a real-time class, or boosted to one */
+	OBS_RUNS_OTHER = 3, /* a task that is not watched */
+	OBS_RUNS_WATCHED = 4, /* + slot */
+};
+
+/* Time of one CPU up to since_ns, by what ran. */
+struct obs_cpu_time {
+	/* when the present task was switched in, ns of CLOCK_MONOTONIC */
+	u64 since_ns;
+	u64 idle_ns;
+	u64 rt_ns;
+	u64 other_ns;
+	/* enum obs_running */
+	u32 runs;
+	u32 pad;
+};
+
+/* One watched task. */
+struct obs_watched {
+	/* up to the last time that it was switched out, by CPU */
+	u64 run_ns[OBS_FEW_CPUS];
+	/* switched in on an RT CPU after an NRT CPU */
+	u64 moves;
+	/* left an RT CPU inside a call or fault, runnable, and went on on an NRT CPU */
+	u64 evictions;
+	/* those within wasted_ns of its run time since the move */
+	u64 wasted;
+	/* run time since it came to the RT CPU where it is, ns */
+	u64 stay_ns;
+	/* NRT CPUs that were idle when it left, a mask */
+	u64 idle_then;
+	u32 pid;
+	/* the CPU where it ran last + 1; 0: not seen yet */
+	u32 last_cpu;
+	/* it left an RT CPU inside a call or fault, and has not run since */
+	u32 leaving;
+	/* it handles a fault of user mode */
+	u32 fault;
+};
+
+/* Key of the evictions: from where, to where, which NRT CPUs were idle (a mask). */
+struct obs_eviction {
+	u32 from;
+	u32 to;
+	u64 idle;
+};
+
+/* Where a watched task stands. */
+enum obs_standing {
+	OBS_ABSENT = 0,
+	OBS_ON_CPU = 1,
+	OBS_WAITS = 2,
+	OBS_SLEEPS = 3,
+};
+
+struct obs_stand {
+	/* the dispatch queue in which it waits; 0: none */
+	u64 queue;
+	/* enum obs_standing */
+	u32 what;
 	u32 cpu;
 };
 

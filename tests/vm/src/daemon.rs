@@ -151,8 +151,7 @@ impl Daemon {
 
     /// A session with its statistics server.
     pub fn stats(&self) -> Result<Stats> {
-        let client = StatsClient::new().connect(Some(10_000)).context("the statistics socket")?;
-        Ok(Stats { client })
+        Stats::connect()
     }
 }
 
@@ -163,6 +162,12 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// A session with the server of whatever scx_artis runs.
+    pub fn connect() -> Result<Self> {
+        let client = StatsClient::new().connect(Some(10_000)).context("the statistics socket")?;
+        Ok(Self { client })
+    }
+
     /// The next reading, as JSON.
     pub fn read(&mut self) -> Result<Value> {
         let args = vec![("target".to_string(), "top".to_string())];

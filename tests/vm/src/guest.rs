@@ -131,14 +131,20 @@ pub fn describe(pid: u32) -> String {
     format!("{} CPU {} ran {} ms waited {} ms", field(0), field(36), ms(0), ms(1))
 }
 
+const TRACING: &str = "/sys/kernel/tracing";
+
+/// Prepares [`scx_dump`]. Beforehand: it waits for a kworker on each CPU, which a real-time
+/// task may keep from running. Kernels without this tracepoint have no dump.
+pub fn prepare_dump() {
+    let _ = write(&format!("{TRACING}/events/sched_ext/sched_ext_dump/enable"), "1");
+}
+
 /// sched_ext's own account of every CPU's runnable tasks (SysRq-D, kernel >= 6.12:
 /// the tracepoint sched_ext_dump), for messages: it tells a lost task from one that
 /// the kernel pins (`no_mig`).
 #[must_use]
 pub fn scx_dump() -> String {
-    const TRACING: &str = "/sys/kernel/tracing";
     let dump = || -> Result<String> {
-        write(&format!("{TRACING}/events/sched_ext/sched_ext_dump/enable"), "1")?;
         write("/proc/sysrq-trigger", "D")?;
         pause(0.2);
         let trace = fs::read_to_string(format!("{TRACING}/trace"))?;

@@ -113,17 +113,31 @@ impl Workers {
     /// Starts one more; returns its index.
     pub fn add(&mut self, spec: Spec) -> Result<usize> {
         let slot = self.all.len();
+        let child = self.spawn(&spec, slot)?;
+        self.all.push((spec, child));
+        Ok(slot)
+    }
+
+    /// Kills one and starts another one like it in its place.
+    pub fn replace(&mut self, i: usize) -> Result<()> {
+        let spec = self.spec(i).clone();
+        let new = self.spawn(&spec, i)?;
+        let mut old = std::mem::replace(&mut self.all[i].1, new);
+        let killed = old.kill();
+        old.wait()?;
+        Ok(killed?)
+    }
+
+    fn spawn(&self, spec: &Spec, slot: usize) -> Result<Child> {
         Board::check(slot)?;
-        let child = Command::new(env::current_exe()?)
+        Command::new(env::current_exe()?)
             .arg("worker")
             .arg(format!("--board={}", self.board.path().display()))
             .arg(format!("--slot={slot}"))
             .args(spec.args())
             .stdin(Stdio::null())
             .spawn()
-            .with_context(|| format!("start worker {}", spec.name()))?;
-        self.all.push((spec, child));
-        Ok(slot)
+            .with_context(|| format!("start worker {}", spec.name()))
     }
 
     /// The board.
@@ -221,7 +235,7 @@ impl Workers {
     /// Gives the start signal and waits for all fixed work to end; returns how
     /// long it took, in seconds.
     pub fn race(&self) -> Result<f64> {
-        let start = crate::worker::monotonic_ns()?;
+        let start = crate::work::monotonic_ns()?;
         self.board.start();
         let ends = || (0..self.len()).map(|i| self.board.ended(i).load(Ordering::Acquire));
         until("fixed work ends", PATIENCE, || Ok(ends().all(|e| e != 0)))?;

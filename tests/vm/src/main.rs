@@ -10,7 +10,7 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{guest, verifier};
+use artis_vm::{daemon, guest, locks, moves, times, verifier};
 use clap::{Args, Parser, Subcommand};
 
 /// Exit code of a scenario that cannot run here, as automake has it.
@@ -47,6 +47,36 @@ enum Cmd {
         #[arg(long)]
         strict: bool,
     },
+    /// Which locks do RT CPUs wait for? For each name on stdin it watches, leaves a file of
+    /// that name, and says so; a line of words separated by tabs for each lock and caller:
+    /// what, lock, who, callers, times, sum, median, 99 %, maximum (ns)
+    Locks {
+        #[arg(long, default_value = "2-3")]
+        rt_cpus: Cpus,
+        /// For so long
+        #[arg(long, default_value_t = 3.0)]
+        secs: f64,
+        /// Also who holds the locks of RT CPUs, and for how long
+        #[arg(long)]
+        holds: bool,
+        /// Where the files go
+        #[arg(long)]
+        into: PathBuf,
+    },
+    /// Who comes to RT CPUs, for how long, and how do they leave? Asked as `locks` is
+    Moves {
+        #[arg(long, default_value = "2-3")]
+        rt_cpus: Cpus,
+        /// For so long
+        #[arg(long, default_value_t = 3.0)]
+        secs: f64,
+        /// Also leave trace.csv, what lollobrigida's tasks did, for replay
+        #[arg(long)]
+        trace: bool,
+        /// Where the files go
+        #[arg(long)]
+        into: PathBuf,
+    },
     /// Runs one scenario: 0 passed, 1 failed, 77 cannot run here
     Scenario {
         name: String,
@@ -63,6 +93,8 @@ enum Cmd {
         #[arg(long, default_value_t = 3)]
         times: u32,
     },
+    /// Prints what the statistics socket of a running scx_artis says, as JSON
+    Stats,
     /// Prints the sizes of the scheduler's programs as JSON
     Verifier {
         #[command(flatten)]
@@ -96,6 +128,20 @@ fn run(command: Cmd) -> Result<ExitCode> {
             let report = Observer::attach(rt_cpus, strict)?.watch(secs)?;
             println!("{}", serde_json::to_string_pretty(&report)?);
         }
+        Cmd::Locks { rt_cpus, secs, holds, into } => {
+            let mut observer = locks::Observer::attach(rt_cpus, holds)?;
+            times::serve(&into, || observer.report(secs))?;
+        }
+        Cmd::Moves { rt_cpus, secs, trace, into } => {
+            let mut observer = moves::Observer::attach(rt_cpus, trace)?;
+            times::serve(&into, || {
+                let report = observer.report(secs)?;
+                if trace {
+                    std::fs::write(into.join("trace.csv"), observer.trace()?)?;
+                }
+                Ok(report)
+            })?;
+        }
         Cmd::Scenario { name, machine } => return scenario(&name, machine),
         Cmd::List => {
             for s in scenarios::ALL {
@@ -110,6 +156,7 @@ fn run(command: Cmd) -> Result<ExitCode> {
                 daemon.finish()?;
             }
         }
+        Cmd::Stats => println!("{:#}", daemon::Stats::connect()?.read()?),
         Cmd::Verifier { machine } => {
             let known = verifier::ids();
             let daemon = Ctx::new(machine.rt_cpus, machine.program)?.load(&[])?;

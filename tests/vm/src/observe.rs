@@ -125,13 +125,10 @@ impl Observer {
     /// The same, and with `sections` the preempt-off sections too.
     pub fn attach_with(rt: Cpus, strict: bool, sections: bool) -> Result<Self> {
         quiet();
-        let nrt = Cpus::online()?.without(rt);
         // lives as long as the process: a skeleton borrows its object
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = ObserverSkelBuilder::default().open(object).context("open the observer")?;
         let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
-        ro.rt_mask = rt.0;
-        ro.nrt_mask = nrt.0;
         ro.poll_fds_max = classes::POLL_FDS_MAX;
         ro.call_class = classes::table(strict)?;
         if sections {
@@ -140,7 +137,23 @@ impl Observer {
         }
         let mut skel = open.load().context("load the observer")?;
         skel.attach().context("attach the observer (does the kernel have CONFIG_FPROBE?)")?;
-        Ok(Self { skel, rt, began: Instant::now(), missed_before: 0 })
+        let mut observer = Self { skel, rt, began: Instant::now(), missed_before: 0 };
+        observer.set_rt(rt)?;
+        Ok(observer)
+    }
+
+    /// Takes these for the RT CPUs from the next [`Observer::begin`] on.
+    pub fn set_rt(&mut self, rt: Cpus) -> Result<()> {
+        self.set_counting(0)?;
+        let nrt = Cpus::online()?.without(rt);
+        let bss = self.bss()?;
+        let masks = [(&raw mut bss.rt_mask, rt.0), (&raw mut bss.nrt_mask, nrt.0)];
+        for (mask, cpus) in masks {
+            // SAFETY: a valid, aligned u64 of ours; the program reads it at any time
+            unsafe { mask.write_volatile(cpus) };
+        }
+        self.rt = rt;
+        Ok(())
     }
 
     /// Forgets all and counts from now on.

@@ -13,8 +13,8 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 /// Workers of one board.
 pub const SLOTS: usize = 256;
-/// Words of one worker: work done, and when it ended (monotonic, ns).
-const WORDS: usize = 2;
+/// Words of one worker: work done, when it ended (monotonic, ns), its longest pause (ns).
+const WORDS: usize = 3;
 const BYTES: usize = (1 + SLOTS * WORDS) * size_of::<u64>();
 
 /// The mapped file. Word 0 is the start signal.
@@ -93,6 +93,12 @@ impl Board {
     #[must_use]
     pub fn ended(&self, slot: usize) -> &AtomicU64 {
         self.word(2 + slot * WORDS)
+    }
+
+    /// The longest time between two counts of a worker that is clocked, ns.
+    #[must_use]
+    pub fn longest(&self, slot: usize) -> &AtomicU64 {
+        self.word(3 + slot * WORDS)
     }
 
     /// Refuses a slot that the board does not have.

@@ -5,21 +5,19 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::hint::black_box;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use nix::sys::time::TimeValLike;
-use nix::sys::wait::waitpid;
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{ForkResult, fork};
 
 use crate::cpus::Cpus;
 use crate::progress::Board;
+use crate::work::{
+    Duty, call, compute, compute_units, exec_once, fork_once, monotonic_ns, thread_once, touch,
+    units_in,
+};
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,6 +44,21 @@ pub enum Kind {
     Lock,
     /// uses --duty percent of each 20 ms
     Duty,
+    /// computes for 1 ms, then enters the kernel
+    Enter,
+    /// computes, and enters the kernel once when the start signal is given
+    Burst,
+}
+
+impl Kind {
+    /// How long it computes between two entries, ns of an undisturbed CPU; 0: it is not told.
+    fn compute_ns(self) -> u64 {
+        match self {
+            Self::Mixed => 6_000_000,
+            Self::Enter => 1_000_000,
+            _ => 0,
+        }
+    }
 }
 
 /// All that a worker is told.
@@ -69,6 +82,9 @@ pub struct Spec {
     /// Amount of work, for the kind fixed
     #[arg(long, default_value_t = 0)]
     pub work: u64,
+    /// Keeps the longest time between two counts by its own clock
+    #[arg(long)]
+    pub clocked: bool,
     /// cgroup.procs of the group it joins
     #[arg(long)]
     pub cgroup: Option<PathBuf>,
@@ -78,7 +94,16 @@ impl Spec {
     /// A worker of this kind with nothing special.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
-        Self { kind, cpus: None, nice: 0, fifo: None, duty: 25, work: 0, cgroup: None }
+        Self {
+            kind,
+            cpus: None,
+            nice: 0,
+            fifo: None,
+            duty: 25,
+            work: 0,
+            clocked: false,
+            cgroup: None,
+        }
     }
 
     /// Bound to `cpus`.
@@ -99,6 +124,13 @@ impl Spec {
     #[must_use]
     pub fn fifo(mut self, priority: i32) -> Self {
         self.fifo = Some(priority);
+        self
+    }
+
+    /// With its longest pause on the board.
+    #[must_use]
+    pub fn clocked(mut self) -> Self {
+        self.clocked = true;
         self
     }
 
@@ -126,12 +158,14 @@ impl Spec {
         a.extend([format!("--duty={}", self.duty), format!("--work={}", self.work)]);
         a.extend(self.cpus.map(|c| format!("--cpus={c}")));
         a.extend(self.fifo.map(|f| format!("--fifo={f}")));
+        a.extend(self.clocked.then(|| "--clocked".into()));
         a.extend(self.cgroup.iter().map(|g| format!("--cgroup={}", g.display())));
         a
     }
 }
 
-/// Becomes the worker of `slot`; returns only when fixed work is done.
+/// Becomes the worker of `slot`; returns only when fixed work is done. Who computes between
+/// entries counts units of computing, others count what they repeat.
 pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     Board::check(slot)?;
     become_it(spec, slot)?;
@@ -148,20 +182,41 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         return Ok(());
     }
     let mut duty = Duty::new(spec.duty)?;
-    let units = if spec.kind == Kind::Mixed { units_in(6_000_000)? } else { 0 };
+    let units = units_in(spec.kind.compute_ns())?;
+    let (mut last_ns, mut entered) = (monotonic_ns()?, false);
     loop {
         match spec.kind {
             Kind::Spin | Kind::Fixed => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
-            Kind::Mixed => mixed(units)?,
+            Kind::Mixed => {
+                compute_units(units);
+                call()?;
+                touch()?;
+            }
+            Kind::Burst => {
+                compute();
+                if !entered && board.started() {
+                    call()?;
+                    entered = true;
+                }
+            }
+            Kind::Enter => {
+                compute_units(units);
+                call()?;
+            }
             Kind::Fork => fork_once()?,
             Kind::Exec => exec_once()?,
             Kind::Thread => thread_once()?,
             Kind::Touch | Kind::Lock => touch()?,
             Kind::Duty => duty.period()?,
         }
-        done.fetch_add(1, Ordering::Relaxed);
+        if spec.clocked {
+            let now_ns = monotonic_ns()?;
+            board.longest(slot).fetch_max(now_ns - last_ns, Ordering::Relaxed);
+            last_ns = now_ns;
+        }
+        done.fetch_add(units.max(1), Ordering::Relaxed);
     }
 }
 
@@ -172,9 +227,7 @@ fn become_it(spec: &Spec, slot: usize) -> Result<()> {
         fs::write(procs, "0").with_context(|| format!("join {}", procs.display()))?;
     }
     if spec.nice != 0 {
-        // SAFETY: plain integers; 0 means the caller.
-        let r = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, spec.nice) };
-        ensure!(r == 0, "nice {}: {}", spec.nice, std::io::Error::last_os_error());
+        set_nice(0, spec.nice)?;
     }
     if spec.kind == Kind::Lock {
         nix::sys::mman::mlockall(
@@ -206,12 +259,26 @@ fn set_policy(policy: i32, priority: i32) -> Result<()> {
     set_policy_of(0, policy, priority)
 }
 
+/// Puts a task into SCHED_FIFO, or back into SCHED_OTHER without a priority.
+pub fn set_fifo(pid: u32, priority: Option<i32>) -> Result<()> {
+    let (policy, priority) = priority.map_or((libc::SCHED_OTHER, 0), |p| (libc::SCHED_FIFO, p));
+    set_policy_of(pid.cast_signed(), policy, priority)
+}
+
+/// Sets a task's nice value.
+pub fn set_nice(pid: u32, nice: i32) -> Result<()> {
+    // SAFETY: plain integers; 0 means the caller.
+    let r = unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, nice) };
+    ensure!(r == 0, "nice {nice}: {}", std::io::Error::last_os_error());
+    Ok(())
+}
+
 /// `pid` 0: the caller.
 fn set_policy_of(pid: i32, policy: i32, priority: i32) -> Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: param lives through the call.
     let r = unsafe { libc::sched_setscheduler(pid, policy, &param) };
-    ensure!(r == 0, "SCHED_FIFO {priority}: {}", std::io::Error::last_os_error());
+    ensure!(r == 0, "policy {policy}, priority {priority}: {}", std::io::Error::last_os_error());
     Ok(())
 }
 
@@ -231,117 +298,4 @@ pub fn raise_threads(prefix: &str, priority: i32) -> Result<u32> {
         }
     }
     Ok(raised)
-}
-
-/// The monotonic clock in nanoseconds.
-pub fn monotonic_ns() -> Result<u64> {
-    Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.num_nanoseconds().unsigned_abs())
-}
-
-/// A unit of computing, well below a millisecond.
-pub fn compute() {
-    let mut x = black_box(0x9e37_79b9_7f4a_7c15u64);
-    for _ in 0..20_000 {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-    }
-    black_box(x);
-}
-
-fn call() -> Result<()> {
-    fs::metadata("/proc/self/stat").context("stat")?;
-    fs::write("/dev/null", b"x").context("write to /dev/null")?;
-    Ok(())
-}
-
-fn mixed(units: u64) -> Result<()> {
-    for _ in 0..units {
-        compute();
-    }
-    call()?;
-    touch()
-}
-
-/// Units of computing in so many nanoseconds of an undisturbed CPU.
-fn units_in(ns: u64) -> Result<u64> {
-    let mut best = u64::MAX;
-    for _ in 0..20 {
-        let start = monotonic_ns()?;
-        compute();
-        best = best.min(monotonic_ns()? - start);
-    }
-    Ok(ns / best.max(1))
-}
-
-fn fork_once() -> Result<()> {
-    // SAFETY: this process has one thread, and the child only exits.
-    match unsafe { fork() }.context("fork")? {
-        // SAFETY: ends the child without running anything of the parent's.
-        ForkResult::Child => unsafe { libc::_exit(0) },
-        ForkResult::Parent { child } => waitpid(child, None).context("wait")?,
-    };
-    Ok(())
-}
-
-fn exec_once() -> Result<()> {
-    let status = Command::new("true").status().context("run true")?;
-    ensure!(status.success(), "true: {status}");
-    Ok(())
-}
-
-fn thread_once() -> Result<()> {
-    let t = std::thread::Builder::new().spawn(compute).context("start a thread")?;
-    t.join().map_err(|_| anyhow::anyhow!("the thread panicked"))
-}
-
-fn touch() -> Result<()> {
-    const LEN: usize = 256 << 10;
-    let (rw, private) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a fresh anonymous mapping, unmapped below, used by nobody else.
-    unsafe {
-        let p = libc::mmap(std::ptr::null_mut(), LEN, rw, private, -1, 0);
-        ensure!(p != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
-        for i in (0..LEN).step_by(4096) {
-            p.cast::<u8>().add(i).write_volatile(1);
-        }
-        ensure!(libc::munmap(p, LEN) == 0, "munmap");
-    }
-    Ok(())
-}
-
-/// A load of a fixed share: computes until the task has used its share of CPU
-/// time, then sleeps until the next period.
-struct Duty {
-    use_ns: u64,
-    next_ns: u64,
-}
-
-impl Duty {
-    const PERIOD_NS: u64 = 20_000_000;
-
-    fn new(percent: u32) -> Result<Self> {
-        ensure!(percent <= 100, "a duty of {percent} %");
-        Ok(Self { use_ns: Self::PERIOD_NS / 100 * u64::from(percent), next_ns: monotonic_ns()? })
-    }
-
-    fn period(&mut self) -> Result<()> {
-        let used = || -> Result<u64> {
-            let t = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
-            Ok(t.num_nanoseconds().unsigned_abs())
-        };
-        let end = used()? + self.use_ns;
-        while used()? < end {
-            compute();
-        }
-        self.next_ns += Self::PERIOD_NS;
-        let now = monotonic_ns()?;
-        if self.next_ns > now {
-            std::thread::sleep(Duration::from_nanos(self.next_ns - now));
-        } else if self.use_ns < Self::PERIOD_NS {
-            self.next_ns = now;
-        }
-        Ok(())
-    }
 }

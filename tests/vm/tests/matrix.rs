@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use artis_vm::scenarios::{ALL, Scenario, Scope};
+use artis_vm::{failure, peers};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// Kernel, and whether all scenarios run there or the essential ones.
@@ -23,8 +24,6 @@ const TIMEOUT_SECS: &str = "150";
 const SKIPPED: i32 = 77;
 /// Exit code of scripts/kernels for an absent floor kernel.
 const NO_FLOOR: i32 = 3;
-/// Another scheduler, for the case that one is loaded.
-const PEER: &str = "scx_bpfland";
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -44,10 +43,15 @@ fn main() {
 fn runs(scope: Scope, kernel: &str, all: bool) -> bool {
     match scope {
         Scope::Everywhere => true,
-        Scope::Full => all || env::var_os("ARTIS_VM_ALL").is_some(),
+        Scope::Full => all || asked_for_all(),
         Scope::Floor => kernel == "floor",
         Scope::First => kernel == KERNELS[0].0,
+        Scope::Asked => kernel == KERNELS[0].0 && asked_for_all(),
     }
+}
+
+fn asked_for_all() -> bool {
+    env::var_os("ARTIS_VM_ALL").is_some()
 }
 
 fn wanted(kernel: &str) -> bool {
@@ -94,15 +98,17 @@ fn profile(guest: &Path) -> String {
 fn boot(kernel: &str, scenario: &Scenario, profile: &str) -> std::io::Result<Output> {
     let mut vm = Command::new(root().join("scripts/vm"));
     vm.args(["--kernel", kernel, "--cpus", "4", "--timeout", TIMEOUT_SECS, "--profile", profile]);
-    if scenario.name == "bad_args" && peer_exists() {
-        vm.args(["--bin", PEER]);
+    if peers::WANTED_BY.contains(&scenario.name) {
+        for peer in peers::PEERS.into_iter().filter(|p| peer_exists(p)) {
+            vm.args(["--bin", peer]);
+        }
     }
     vm.args(scenario.boot); // the last one of an option counts
     vm.args(["--", "artis-guest", "scenario", scenario.name]).output()
 }
 
 /// As scripts/vm looks for it: on PATH, or in the cache of peers.
-fn peer_exists() -> bool {
+fn peer_exists(peer: &str) -> bool {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let cache = env::var_os("SCX_ARTIS_CACHE").map_or_else(
         || {
@@ -115,7 +121,7 @@ fn peer_exists() -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut dirs =
         env::split_paths(&path).chain([home.join(".cargo/bin"), cache.join("peers/bin")]);
-    dirs.any(|d| d.join(PEER).exists())
+    dirs.any(|d| d.join(peer).exists())
 }
 
 fn judge(kernel: &str, scenario: &Scenario, out: &Output) -> Result<Completion, Failed> {
@@ -129,7 +135,7 @@ fn judge(kernel: &str, scenario: &Scenario, out: &Output) -> Result<Completion, 
             let why = stdout.lines().last().unwrap_or("").to_string();
             Ok(Completion::ignored_with(why))
         }
-        code => Err(format!("scripts/vm: {code:?}\n{stdout}{stderr}").into()),
+        code => Err(failure::text(code, &stdout, &stderr).into()),
     }
 }
 

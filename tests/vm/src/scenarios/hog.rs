@@ -7,6 +7,8 @@ use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::guest::{cpu_ticks, pause, preempt_rt};
 use crate::load::{Workers, mix};
+use crate::occupancy::{Occupancy, Stand};
+use crate::spread::mean_cv;
 use crate::worker::{Kind, Spec, raise_threads};
 
 /// Catches: a task in the local queue of the hog's CPU (nobody takes it from
@@ -70,6 +72,80 @@ fn fifo_hog(ctx: &Ctx, cpu: u32, windows: u32) -> Result<Outcome> {
     }
     drop((workers, loads));
     daemon.finish()?;
+    Ok(Outcome::Passed)
+}
+
+/// Catches: a real-time share that is kept at context switches only, so that a CPU on which
+/// nothing switches reads as it did before the hog; a load without its cap.
+pub const HOG_LOAD: Scenario = Scenario {
+    name: "hog_load",
+    what: "the CPU of an endless FIFO task reads as loaded, and computing tasks keep away from it",
+    scope: Scope::First,
+    boot: &[],
+    run: hog_load,
+};
+
+/// Computing tasks for three CPUs.
+const COMPUTING: usize = 6;
+/// The load of one task on a CPU that a real-time task never leaves: M is capped (model
+/// section 5).
+const CAP: f64 = 65.0;
+/// Of their run time.
+const VARIATION: f64 = 0.10;
+/// Mean number of them on the hog's CPU, waiting there.
+const STRAYS: f64 = 0.3;
+/// Looks at where they are, 50 ms apart.
+const LOOKS: u32 = 100;
+
+fn hog_load(ctx: &Ctx) -> Result<Outcome> {
+    let (hogged, other) = (ctx.rt.first()?, ctx.rt.last()?);
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    let mut daemon = ctx.load(&[])?;
+    let mut workers = Workers::start("compute", [Kind::Spin; COMPUTING].map(Spec::new))?;
+    workers.wait_begun()?;
+    let first = observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    // it may run nowhere else, so it waits where strays would wait
+    let on_it = Spec::new(Kind::Spin).on(Cpus::one(hogged));
+    let mut bound = Workers::start("bound", [on_it.clone()])?;
+    bound.wait_begun()?;
+    let slot = observer.watch([bound.pid(0)])?;
+    let mut hog = Workers::start("hog", [on_it.fifo(HOG_PRIORITY)])?;
+    hog.wait_begun()?;
+    pause(3.0); // six times the constant of the average
+    let mut stats = daemon.stats()?;
+    stats.read()?; // a share is about the time since the last reading
+    let (before, mut strays) = (observer.snapshot()?, 0u32);
+    for _ in 0..LOOKS {
+        pause(0.05);
+        let stands = observer.stands()?;
+        let there = |s: &Stand| [stands[slot], Stand::Waits(hogged)].contains(s);
+        strays += u32::try_from(stands[first..slot].iter().filter(|s| there(s)).count())?;
+    }
+    let mut seen = observer.snapshot()?.since(&before);
+    seen.tasks.truncate(slot);
+    let queue = observer.stands()?[slot];
+    let share = stats.of_cpu(hogged, "rt_pct")?;
+    let (load, weight) = (stats.of_cpu(hogged, "load")?, stats.of_cpu(hogged, "weight")?);
+    drop(stats);
+    daemon.ensure_loaded("under the hog")?;
+    drop((hog, bound, workers));
+    daemon.finish()?;
+
+    let (strays, expected) = (f64::from(strays) / f64::from(LOOKS), weight / 100.0 * CAP);
+    let (part, cv) = mean_cv(&seen.parts());
+    say(&format!("{}; run time {part:.3} of a CPU each, CV {cv:.3}", seen.table()));
+    say(&format!(
+        "CPU {hogged}: rt {share:.1} %, load {load:.1} at weight {weight:.0}; \
+         the task bound to it is {queue:x?}, {strays:.2} others wait there"
+    ));
+    ensure!(share >= 97.0, "the hog's CPU reads as used for {share:.1} % by real-time tasks");
+    ensure!(
+        weight >= 100.0 && (load / expected - 1.0).abs() <= 0.1,
+        "load {load:.1} at weight {weight:.0}, expected {expected:.1}"
+    );
+    ensure!(strays <= STRAYS, "{strays:.2} computing tasks wait on the hog's CPU on average");
+    ensure!(seen.idle(other) <= 0.1, "CPU {other} was idle for {:.2}", seen.idle(other));
+    ensure!(cv <= VARIATION, "run time of the computing tasks varies by {cv:.3}");
     Ok(Outcome::Passed)
 }
 

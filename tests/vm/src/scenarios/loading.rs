@@ -10,7 +10,8 @@ use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{self, PATIENCE, until};
-use crate::load::{Load, Workers, mix};
+use crate::load::{Workers, mix};
+use crate::peers;
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -173,23 +174,9 @@ fn offline(ctx: &Ctx) -> Result<()> {
 /// With another scheduler loaded, if the guest has one.
 fn peer(ctx: &Ctx) -> Result<()> {
     const PEER: &str = "scx_bpfland";
-    if !std::env::var("PATH")
-        .is_ok_and(|p| p.split(':').any(|d| std::path::Path::new(d).join(PEER).exists()))
-    {
+    if !peers::present(PEER) {
         say(&format!("no {PEER} in the guest: that case is skipped"));
         return Ok(());
     }
-    let mut load = Load::shell(&format!("exec {PEER}"))?;
-    until("the peer is loaded", PATIENCE, || {
-        load.ensure_runs()?;
-        Ok(guest::scx_state()? == "enabled")
-    })?;
-    refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], "bpfland")?;
-    ensure!(guest::scx_ops().is_some_and(|o| o.starts_with("bpfland")), "the peer was unloaded");
-    drop(load);
-    until("the peer is gone", PATIENCE, || Ok(guest::scx_state()? == "disabled"))?;
-    // what other people's schedulers leave is not ours to judge
-    let _ =
-        std::fs::remove_dir_all("/run/scx").or_else(|_| std::fs::remove_dir_all("/var/run/scx"));
-    Ok(())
+    peers::under(PEER, || refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], "bpfland"))
 }

@@ -2,17 +2,23 @@
 //! One function for each scenario: it starts the scheduler under some load,
 //! demands something, and stops it. Each says what break it catches.
 
+mod balance;
 mod bodies;
 mod churn;
+mod control;
 mod evictions;
+mod handover;
 mod hog;
 mod hotplug;
 mod loading;
+mod predict;
 mod running;
 mod scenes;
 mod share;
+mod topology;
 mod truth;
 mod verify;
+mod waits;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -40,6 +46,11 @@ impl Ctx {
         let nrt = Cpus::online()?.without(rt);
         ensure!(nrt.0 != 0, "no CPU is left beside the RT CPUs {rt}");
         Ok(Self { rt, nrt, program })
+    }
+
+    /// The same machine with other RT CPUs.
+    pub fn with_rt(&self, rt: Cpus) -> Result<Self> {
+        Self::new(rt, self.program.clone())
     }
 
     /// All CPUs.
@@ -74,8 +85,10 @@ pub enum Scope {
     Full,
     /// The floor kernel, which has what it needs.
     Floor,
-    /// The first kernel of the list: what is tested is not the scheduler.
+    /// The first kernel of the list: what is tested is not the scheduler, or takes long.
     First,
+    /// The first kernel of the list, when all is asked for (ARTIS_VM_ALL).
+    Asked,
 }
 
 /// A named scenario.
@@ -109,6 +122,15 @@ pub const ALL: &[Scenario] = &[
     evictions::TASK_EVICTIONS,
     share::RT_SHARE,
     share::IDLE_RT_USED,
+    balance::TWO_CPUS,
+    balance::ANNEX_B,
+    predict::MIXED_PREDICT,
+    topology::TWO_LLCS,
+    topology::SMT,
+    control::CTL,
+    handover::HANDOVER,
+    hog::HOG_LOAD,
+    waits::FORK_STORM_WAITS,
     truth::PREEMPT_GROUND_TRUTH,
     verify::VERIFIER,
     scenes::SCENE_WORK,
@@ -128,6 +150,7 @@ pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     guest::ensure_virtual()?;
     crate::worker::above_all()?;
     ensure!(guest::scx_state()? == "disabled", "a scheduler is loaded already");
+    guest::prepare_dump();
     let mut log = KernelLog::from_now()?;
     say("begins");
     let outcome = (scenario.run)(ctx);

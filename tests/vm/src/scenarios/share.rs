@@ -9,7 +9,8 @@ use crate::cpus::Cpus;
 use crate::daemon::Stats;
 use crate::guest::{cpu_ticks, pause, preempt_rt, run_time_ns};
 use crate::load::Workers;
-use crate::worker::{Kind, Spec, monotonic_ns};
+use crate::work::{compute, monotonic_ns};
+use crate::worker::{Kind, Spec};
 
 /// Catches: a share that is sampled instead of measured, kept for the wrong
 /// class or CPU, or not counted up while a hog never switches.
@@ -124,7 +125,7 @@ fn calibrate(secs: f64) -> Result<u64> {
     let start = monotonic_ns()?;
     let mut units = 0u64;
     while monotonic_ns()? - start < 300_000_000 {
-        crate::worker::compute();
+        compute();
         units += 1;
     }
     Ok((units as f64 / 0.3 * secs) as u64)

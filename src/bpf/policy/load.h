@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The load of a seat, knowing what real-time tasks take (design: model section 5).
+ *
+ * A seat is one RT CPU, or the NRT CPUs that share a queue. Its load is the
+ * weight of the tasks that share it, times M, the inverse of what real-time
+ * tasks leave of it: M = 1 / (1 - RT) of one whole CPU.
+ *
+ * M has 20 fraction bits. The thesis's code computes it as an integer, so that
+ * any RT below 0.5 had no effect at all.
+ *
+ * Pure: compiled for BPF and for the host (tests/policy).
+ */
+#ifndef ARTIS_POLICY_LOAD_H
+#define ARTIS_POLICY_LOAD_H
+
+#include "../abi/stat.h"
+
+#define ARTIS_M_SHIFT 20
+/* Of one CPU of full capacity: the thesis caps RT at 0.9846. */
+#define ARTIS_M_CAP 65
+/* The greatest CPU of a machine, the unit of its topology. */
+#define ARTIS_CAPACITY_ONE 1024
+/* Less counts as so much, so that M stays below 2^32. The least CPU of known machines has 130. */
+#define ARTIS_CAPACITY_MIN 32
+/* What a CPU leaves, in whole CPUs, has 30 fraction bits. */
+#define ARTIS_POWER_SHIFT 30
+#define ARTIS_M_MAX ((u64)ARTIS_M_CAP * (ARTIS_CAPACITY_ONE / ARTIS_CAPACITY_MIN) << ARTIS_M_SHIFT)
+
+/* Weights above this count as this: a hundred million tasks of nice 0. */
+#define ARTIS_SEAT_WEIGHT_MAX 10000000000ULL
+/* Fraction bits of a load, in units of weight: 2^33.3 x 2^31.1 / 2^8 fits. */
+#define ARTIS_LOAD_SHIFT 12
+
+/* What balancing knows of an RT CPU, or of the NRT CPUs that share a queue. */
+struct artis_seat {
+	/* sum of the weights of its runnable ext tasks, running and queued; 100 is one of nice 0 */
+	u64 weight;
+	/* artis_m_of() of an RT CPU, artis_m_of_power() of a group */
+	u32 m;
+	/*
+	 * Tasks that wait in its queue and could leave: without those that are bound there, and
+	 * without the one that an RT CPU which runs nothing is about to take. Else a seat with
+	 * nothing to give hides others, and a pass takes back what the last one gave.
+	 */
+	u32 queued;
+	/* runnable RT1+ tasks; of an RT CPU */
+	u32 rt1;
+	/* an RT CPU; else NRT CPUs */
+	u8 rt;
+	/* an rt/dl task runs there now; of an RT CPU */
+	u8 rt_busy;
+	/* and has for so long that nobody should wait beneath it */
+	u8 rt_held;
+	/* the CPU that acts for this group of NRT CPUs has nothing to run */
+	u8 dry;
+	/* a calm NRT task may wait there: a hint, of NRT CPUs */
+	u8 calm_waiting;
+	/* a calm RT1+ task may wait there: a hint, of NRT CPUs */
+	u8 rt1_waiting;
+	/* shares the last-level cache of the CPU that acts */
+	u8 near;
+};
+
+/*
+ * artis_free_share - what real-time tasks leave of a CPU, in ARTIS_SHARE_ONE
+ *
+ * Never less than 1 / ARTIS_M_CAP, rounded up so that M does not pass the cap.
+ */
+static inline u64 artis_free_share(u32 share_avg)
+{
+	u64 least = ARTIS_SHARE_ONE / ARTIS_M_CAP + 1;
+	u64 free = share_avg < ARTIS_SHARE_ONE ? ARTIS_SHARE_ONE - share_avg : 0;
+
+	return free < least ? least : free;
+}
+
+static inline u64 artis_capacity_of(u32 capacity)
+{
+	if (capacity < ARTIS_CAPACITY_MIN)
+		return ARTIS_CAPACITY_MIN;
+	return capacity > ARTIS_CAPACITY_ONE ? ARTIS_CAPACITY_ONE : capacity;
+}
+
+/*
+ * artis_power_of - what a CPU leaves to ext tasks, in whole CPUs
+ *
+ * @share_avg: average real-time share, 0 to ARTIS_SHARE_ONE
+ * @capacity: 1 to 1024
+ *
+ * Returns ARTIS_POWER_SHIFT fraction bits; those of a group add up.
+ */
+static inline u64 artis_power_of(u32 share_avg, u32 capacity)
+{
+	/* 2^30 x 2^10: the capacity's ten bits go */
+	return artis_free_share(share_avg) * artis_capacity_of(capacity) >> 10;
+}
+
+/* artis_m_of_power - M of CPUs that leave @power in sum; of none, the greatest there is */
+static inline u32 artis_m_of_power(u64 power)
+{
+	u64 m;
+
+	if (!power)
+		return ARTIS_M_MAX;
+	m = (1ULL << (ARTIS_POWER_SHIFT + ARTIS_M_SHIFT)) / power;
+	return m < ARTIS_M_MAX ? m : ARTIS_M_MAX;
+}
+
+/* artis_m_of - M of one CPU: 1024 / capacity / (1 - share), with ARTIS_M_SHIFT fraction bits */
+static inline u32 artis_m_of(u32 share_avg, u32 capacity)
+{
+	u64 left = artis_free_share(share_avg) * artis_capacity_of(capacity);
+
+	return (1ULL << (ARTIS_POWER_SHIFT + ARTIS_M_SHIFT + 10)) / left;
+}
+
+/*
+ * artis_load_of - weight x M, with ARTIS_LOAD_SHIFT fraction bits
+ *
+ * @weight counts up to ARTIS_SEAT_WEIGHT_MAX; @m is at most ARTIS_M_MAX.
+ */
+static inline u64 artis_load_of(u64 weight, u32 m)
+{
+	if (weight > ARTIS_SEAT_WEIGHT_MAX)
+		weight = ARTIS_SEAT_WEIGHT_MAX;
+	/* in halves: the product has up to 65 bits */
+	return ((weight >> 32) * m << (32 - (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT))) +
+	       ((u64)(u32)weight * m >> (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT));
+}
+
+/* artis_seat_load - the load of a seat: see artis_load_of() */
+static inline u64 artis_seat_load(const struct artis_seat *s)
+{
+	return artis_load_of(s->weight, s->m);
+}
+
+/*
+ * artis_surplus - the weight that evens out two seats when it moves from @e to @r
+ *
+ * n = (L_e M_e - L_r M_r) / (M_e + M_r), rounded down; 0 if @r has more. When a
+ * weight w has moved, what is left to move is n - w, whatever the two M are.
+ */
+static inline u64 artis_surplus(const struct artis_seat *e, const struct artis_seat *r)
+{
+	u64 more = artis_seat_load(e), less = artis_seat_load(r), m = (u64)e->m + r->m;
+	u32 shift = ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT;
+
+	if (more <= less || !m)
+		return 0;
+	more -= less;
+	/* beyond 2^56 the quotient has 24 bits or more before the shift */
+	return more >> (64 - shift) ? (more / m) << shift : (more << shift) / m;
+}
+
+/*
+ * artis_imbalanced - does the load of @e exceed that of @r by more than @pct percent?
+ *
+ * @pct: at most 1000. Of two idle seats neither exceeds the other.
+ */
+static inline bool artis_imbalanced(const struct artis_seat *e, const struct artis_seat *r, u32 pct)
+{
+	u64 less = artis_seat_load(r);
+
+	/* divided first: 2^57 x 1000 would not fit, and 1/100 of 2^-12 of a weight is nothing */
+	return artis_seat_load(e) > less + less / 100 * pct;
+}
+
+#endif /* ARTIS_POLICY_LOAD_H */

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_artis ctl`: from the command line to a request, from the reply to text.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+
+use super::{Reply, Request, State, ask, plain, table};
+use crate::cli::CtlCommand;
+use crate::config::{ConfigError, Knob};
+use crate::exit::Failure;
+
+/// Does what `command` says with the daemon that listens at `path`; writes what there is to
+/// tell to `out`.
+///
+/// # Errors
+/// What is wrong with the command whatever the daemon thinks ([`Failure::Config`]), no daemon
+/// ([`Failure::Unfit`]), or what the daemon says.
+pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Result<(), Failure> {
+    let request = request(command)?;
+    let text = match (ask(path, &request)?, command) {
+        (Reply::State(state), CtlCommand::Get { name, json }) => {
+            show(&state, name.as_deref(), *json)?
+        }
+        (Reply::Done { text, warnings }, CtlCommand::Set { .. } | CtlCommand::RtCpus { .. }) => {
+            for warning in warnings {
+                eprintln!("scx_artis: warning: {warning}");
+            }
+            text + "\n"
+        }
+        _ => {
+            return Err(
+                anyhow!("scx_artis answered something else: are the versions the same?").into()
+            );
+        }
+    };
+    Ok(out.write_all(text.as_bytes()).context("writing to stdout")?)
+}
+
+/// What to ask for. A wrong name or value is to be told even where no daemon runs; the
+/// daemon looks again.
+fn request(command: &CtlCommand) -> Result<Request, ConfigError> {
+    Ok(match command {
+        CtlCommand::Get { name, .. } => {
+            name.as_deref().map(Knob::named).transpose()?;
+            Request::Get
+        }
+        CtlCommand::Set { name, value } => {
+            let knob = Knob::named(name)?;
+            knob.parse(value).map_err(|error| ConfigError::Knob { name: knob.name(), error })?;
+            Request::Set { name: name.clone(), value: value.clone() }
+        }
+        CtlCommand::RtCpus { cpus } => Request::RtCpus { cpus: cpus.to_string() },
+    })
+}
+
+fn show(state: &State, name: Option<&str>, json: bool) -> Result<String, Failure> {
+    let to_json = |value: serde_json::Result<String>| {
+        value.map(|text| text + "\n").context("writing JSON").map_err(Failure::from)
+    };
+    let Some(name) = name else {
+        return if json {
+            to_json(serde_json::to_string_pretty(state))
+        } else {
+            Ok(table::render(state))
+        };
+    };
+    let value = state.values.get(name);
+    let value = value.with_context(|| format!("the scx_artis that runs has no {name}"))?;
+    if json { to_json(serde_json::to_string_pretty(value)) } else { Ok(plain(&value.value) + "\n") }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What `scx_artis ctl` asks a running daemon for: checked whole before
+//! anything changes, then done, then remembered for the next start.
+
+use anyhow::Result;
+
+use super::setup::{Seen, Setup};
+use crate::abi::{artis_policy, artis_topology};
+use crate::config::{CpuSet, KNOBS, Knob, Partition};
+use crate::control::{Reply, Request, State};
+use crate::exit::Failure;
+
+/// A scheduler in charge, as far as it can be changed.
+pub trait InCharge {
+    /// Writes all policy constants and the sequence number.
+    ///
+    /// # Errors
+    /// When BPF has no policy.
+    fn set_policy(&mut self, wanted: &artis_policy) -> Result<()>;
+
+    /// Takes over a new partition: `wanted` has the sets of the CPUs and the sequence number.
+    ///
+    /// # Errors
+    /// When BPF does not take it. Then the one before is in force.
+    fn repartition(
+        &mut self,
+        partition: &Partition,
+        wanted: &artis_policy,
+        topology: &artis_topology,
+    ) -> Result<()>;
+}
+
+/// Does what `request` asks for. `setup` describes the scheduler in charge before and after;
+/// `look` looks at the machine.
+///
+/// # Errors
+/// When something is wrong with the request ([`Failure::Config`]) or the scheduler does not
+/// take it ([`Failure::NotTaken`]). Then nothing has changed.
+pub fn answer(
+    request: &Request,
+    setup: &mut Setup,
+    scheduler: &mut impl InCharge,
+    look: impl FnOnce() -> Result<Seen>,
+) -> Result<Reply, Failure> {
+    match request {
+        Request::Get => {
+            let state = State::new(&setup.partition, &setup.wanted.values, setup.policy.seq);
+            Ok(Reply::State(state))
+        }
+        Request::Set { name, value } => set(name, value, setup, scheduler),
+        Request::RtCpus { cpus } => {
+            let rt = cpus
+                .parse()
+                .map_err(|error| Failure::Told { code: 2, text: format!("rt-cpus: {error}") })?;
+            rt_cpus(rt, setup, scheduler, look()?)
+        }
+    }
+}
+
+fn set(
+    name: &str,
+    value: &str,
+    setup: &mut Setup,
+    scheduler: &mut impl InCharge,
+) -> Result<Reply, Failure> {
+    let knob = Knob::named(name)?;
+    let before = (knob.get)(&setup.wanted.values);
+    let values = setup.wanted.values.with(name, value)?;
+    let after = (knob.get)(&values);
+    if after != before {
+        let mut policy = setup.policy;
+        for knob in KNOBS {
+            knob.store(&values, &mut policy);
+        }
+        policy.seq = policy.seq.wrapping_add(1);
+        scheduler.set_policy(&policy).map_err(Failure::NotTaken)?;
+        setup.policy = policy;
+        setup.wanted.values = values;
+        setup.wanted.seq = policy.seq;
+    }
+    let was = match after == before {
+        true => "already".to_owned(),
+        false => format!("was {}", knob.text(before)),
+    };
+    let text = format!("{name} is {} ({was})", with_unit(knob, after));
+    Ok(Reply::Done { text, warnings: Vec::new() })
+}
+
+fn with_unit(knob: &Knob, value: u64) -> String {
+    format!("{} {}", knob.text(value), knob.unit()).trim_end().to_owned()
+}
+
+fn rt_cpus(
+    rt: CpuSet,
+    setup: &mut Setup,
+    scheduler: &mut impl InCharge,
+    seen: Seen,
+) -> Result<Reply, Failure> {
+    let partition = Partition::new(&rt, &seen.machine)?;
+    let before = setup.partition.rt.to_string();
+    if partition != setup.partition {
+        let topology = seen.layout.topology(&partition);
+        let mut policy = setup.policy;
+        policy.cpu_kind = partition.kinds();
+        policy.seq = policy.seq.wrapping_add(1);
+        scheduler.repartition(&partition, &policy, &topology).map_err(Failure::NotTaken)?;
+        setup.policy = policy;
+        setup.topology = topology;
+        setup.partition = partition;
+        setup.wanted.seq = policy.seq;
+    }
+    setup.warnings = setup.partition.split_cores(&seen.machine);
+    let was = match before == rt.to_string() {
+        true => "already".to_owned(),
+        false => format!("were {before}"),
+    };
+    // remembered even if it is no change: a lost CPU may not be wanted back
+    setup.wanted.rt = rt;
+    let text =
+        format!("RT CPUs are {} ({was}), NRT CPUs {}", setup.partition.rt, setup.partition.nrt);
+    Ok(Reply::Done { text, warnings: setup.warnings.clone() })
+}
+
+#[cfg(test)]
+mod tests;

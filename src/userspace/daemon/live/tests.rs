@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_artis ctl` against a daemon in this process: the real socket, the real
+//! checks, and a scheduler that only remembers what it was told.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::{fs, thread};
+
+use anyhow::{Result, bail};
+use clap::Parser;
+
+use super::*;
+use crate::cli::{Command, Opts};
+use crate::config::{CallTable, Layout, Machine, Policy};
+use crate::control::{self, Asked, Server};
+use crate::daemon::setup::Wanted;
+
+/// A scheduler that remembers.
+#[derive(Default)]
+struct Fake {
+    policy: artis_policy,
+    rt: String,
+    nearest: Vec<u16>,
+    refuses: bool,
+}
+
+impl InCharge for Fake {
+    fn set_policy(&mut self, wanted: &artis_policy) -> Result<()> {
+        self.policy = *wanted;
+        Ok(())
+    }
+
+    fn repartition(
+        &mut self,
+        partition: &Partition,
+        wanted: &artis_policy,
+        topology: &artis_topology,
+    ) -> Result<()> {
+        if self.refuses {
+            bail!("BPF did not take the partition: EINVAL");
+        }
+        self.policy = *wanted;
+        self.rt = partition.rt.to_string();
+        self.nearest = topology.near[..6].iter().map(|near| near[0]).collect();
+        Ok(())
+    }
+}
+
+/// CPUs 0-5, of which 5 is offline; 0 and 3 are one core.
+fn machine() -> Result<Seen> {
+    let online: CpuSet = "0-4".parse()?;
+    let machine = Machine {
+        possible: "0-5".parse()?,
+        online: online.clone(),
+        smt_groups: vec!["0,3".parse()?],
+    };
+    Ok(Seen { machine, layout: Layout::flat(&online) })
+}
+
+fn opts(args: &[&str]) -> Opts {
+    Opts::try_parse_from([&["scx_artis"], args].concat()).expect("a valid command line")
+}
+
+fn setup(rt: &str) -> Setup {
+    let opts = opts(&["--rt-cpus", rt]);
+    let Seen { machine, layout } = machine().expect("a machine");
+    let wanted = Wanted { rt: rt.parse().expect("a set"), values: opts.policy.clone(), seq: 0 };
+    let partition = Partition::new(&wanted.rt, &machine).expect("a partition");
+    let calls = CallTable::new(false, &[]).expect("a table");
+    Setup {
+        policy: wanted.values.constants(&partition, &calls, 6, 0),
+        topology: layout.topology(&partition),
+        wanted,
+        partition,
+        watchdog_ms: None,
+        exit_dump_len: 0,
+        warnings: Vec::new(),
+        libbpf: opts.libbpf,
+    }
+}
+
+/// A daemon on a thread of its own; it ends with its server.
+struct Daemon {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    server: Option<Server>,
+    thread: Option<JoinHandle<(Setup, Fake)>>,
+}
+
+impl Daemon {
+    fn start(mut setup: Setup, mut fake: Fake) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("control");
+        let server = Server::launch(&path, nix::unistd::geteuid().as_raw()).expect("launched");
+        let asked = server.asked();
+        let thread = thread::spawn(move || {
+            while let Ok(asked) = asked.recv() {
+                let asked: Asked = asked;
+                let reply = answer(&asked.request, &mut setup, &mut fake, machine);
+                asked.answer(reply.unwrap_or_else(Reply::from));
+            }
+            (setup, fake)
+        });
+        Self { _dir: dir, path, server: Some(server), thread: Some(thread) }
+    }
+
+    /// `scx_artis ctl` with these words: what is on stdout, or the failure.
+    fn ctl(&self, args: &[&str]) -> Result<String, Failure> {
+        ctl(&self.path, args)
+    }
+
+    /// Ends it; what has become of it.
+    fn end(mut self) -> (Setup, Fake) {
+        drop(self.server.take());
+        self.thread.take().expect("a thread").join().expect("no panic")
+    }
+}
+
+fn ctl(path: &Path, args: &[&str]) -> Result<String, Failure> {
+    let opts = opts(&[&["ctl"], args].concat());
+    let Some(Command::Ctl(ctl)) = opts.command else { panic!("not a ctl command") };
+    let mut out = Vec::new();
+    control::execute(&ctl.command, path, &mut out)?;
+    Ok(String::from_utf8(out).expect("UTF-8"))
+}
+
+/// Exit code and words of a command that fails.
+fn failure(result: Result<String, Failure>) -> (u8, String) {
+    let failure = result.expect_err("must fail");
+    (failure.code(), failure.to_string())
+}
+
+#[test]
+fn a_value_is_set_and_seen() {
+    let daemon = Daemon::start(setup("2"), Fake::default());
+    assert_eq!(daemon.ctl(&["get", "predict-c-us"]).expect("told"), "1000\n");
+    assert_eq!(
+        daemon.ctl(&["set", "predict-c-us", "2000"]).expect("set"),
+        "predict-c-us is 2000 µs (was 1000)\n"
+    );
+    assert_eq!(
+        daemon.ctl(&["set", "predict", "wip"]).expect("set"),
+        "predict is wip (was least)\n"
+    );
+    assert_eq!(daemon.ctl(&["set", "predict", "wip"]).expect("set"), "predict is wip (already)\n");
+    assert_eq!(daemon.ctl(&["get", "predict"]).expect("told"), "wip\n");
+    let json = daemon.ctl(&["get", "--json"]).expect("told");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["policy_seq"], 2, "what changes nothing is no change");
+    assert_eq!((&json["rt_cpus"], &json["nrt_cpus"]), (&"2".into(), &"0-1,3-4".into()));
+    let value = &json["values"]["predict-c-us"];
+    assert_eq!((&value["value"], &value["default"]), (&2000.into(), &1000.into()));
+    assert_eq!((&value["unit"], &value["max"]), (&"µs".into(), &1_000_000.into()));
+    assert_eq!(json["values"]["handover"]["one_of"], serde_json::json!(["dsq", "fifo"]));
+
+    let (setup, fake) = daemon.end();
+    assert_eq!((fake.policy.predict_c_ns, fake.policy.predict_rule), (2_000_000, 2));
+    assert_eq!((fake.policy.seq, fake.policy.slice_nrt_ns), (2, 3_000_000));
+    assert_eq!(fake.policy.cpu_kind, setup.policy.cpu_kind);
+    assert_eq!((setup.wanted.values.predict_c_us, setup.wanted.seq), (2_000, 2), "for a restart");
+}
+
+#[test]
+fn what_is_wrong_changes_nothing() {
+    let daemon = Daemon::start(setup("2"), Fake::default());
+    for (args, words) in [
+        (
+            ["set", "predict-c-us", "1000001"],
+            "predict-c-us: 1000001 is out of bounds; 0 to 1000000 µs",
+        ),
+        (["set", "predict-c-us", "-1"], "no whole number"),
+        (["set", "predict-k", "1"], "2 to 100"),
+        (["set", "predict", "thesys"], "none of off, thesis, wip, run, least"),
+        (["set", "predict-c-su", "1"], "did you mean predict-c-us?"),
+        (["set", "nr-cpus", "1"], "no policy constant \"nr-cpus\""),
+        // two values that do not go together: only the daemon knows the other one
+        (["set", "slice-nrt-us", "400"], "--slice-nrt-min-us (500) is greater"),
+    ] {
+        let (code, text) = failure(daemon.ctl(&args));
+        assert_eq!(code, 2, "{args:?}: {text}");
+        assert!(text.contains(words), "{args:?}: {text}");
+    }
+    let (code, text) = failure(daemon.ctl(&["get", "quiet-us"]));
+    assert_eq!((code, text.contains("quiet-us")), (2, true), "{text}");
+    let (setup, fake) = daemon.end();
+    assert_eq!((setup.policy.seq, fake.policy.seq), (0, 0));
+}
+
+#[test]
+fn a_daemon_checks_for_itself() {
+    // a client of another version may know other bounds
+    let mut setup = setup("2");
+    for (name, value) in [("predict-k", "101"), ("predict", "x"), ("fast", "1")] {
+        let request = Request::Set { name: name.to_owned(), value: value.to_owned() };
+        let failure = answer(&request, &mut setup, &mut Fake::default(), machine);
+        assert_eq!(failure.expect_err(name).code(), 2, "{name}");
+    }
+    let request = Request::RtCpus { cpus: "2-".to_owned() };
+    let failure = answer(&request, &mut setup, &mut Fake::default(), machine);
+    assert_eq!(failure.expect_err("no list").code(), 2);
+    assert_eq!(setup.policy.seq, 0);
+}
+
+#[test]
+fn the_partition_changes_whole() {
+    let daemon = Daemon::start(setup("2"), Fake::default());
+    assert_eq!(
+        daemon.ctl(&["rt-cpus", "1,4"]).expect("taken"),
+        "RT CPUs are 1,4 (were 2), NRT CPUs 0,2-3\n"
+    );
+    assert_eq!(
+        daemon.ctl(&["rt-cpus", "0x12"]).expect("taken"),
+        "RT CPUs are 1,4 (already), NRT CPUs 0,2-3\n"
+    );
+    let table = daemon.ctl(&["get"]).expect("told");
+    assert!(table.starts_with("RT CPUs 1,4  NRT CPUs 0,2-3  policy_seq 1\n"), "{table}");
+    let (setup, fake) = daemon.end();
+    // the first one for each CPU; CPU 5 is offline
+    assert_eq!((fake.rt.as_str(), fake.nearest.as_slice()), ("1,4", &[2, 0, 0, 0, 2, 0xffff][..]));
+    assert_eq!(fake.policy.cpu_kind[..6], [1, 2, 1, 1, 2, 0]);
+    assert_eq!((fake.policy.seq, setup.wanted.seq), (1, 1));
+    assert_eq!(setup.wanted.rt.to_string(), "1,4", "for a restart");
+}
+
+#[test]
+fn a_wrong_partition_is_refused_as_at_the_start() {
+    let daemon = Daemon::start(setup("2"), Fake::default());
+    for (cpus, words) in [
+        ("9", "has only CPUs 0-5"),
+        ("5", "offline"),
+        ("0-4", "no CPU is left for kernel work"),
+        ("0x0", "no RT CPU"),
+    ] {
+        let (code, text) = failure(daemon.ctl(&["rt-cpus", cpus]));
+        assert_eq!((code, text.contains(words)), (2, true), "{cpus}: {text}");
+    }
+    let (setup, fake) = daemon.end();
+    assert_eq!((setup.partition.rt.to_string(), fake.rt), ("2".to_owned(), String::new()));
+}
+
+#[test]
+fn a_split_core_is_warned_of() {
+    let mut setup = setup("2");
+    let request = Request::RtCpus { cpus: "3".to_owned() };
+    let reply = answer(&request, &mut setup, &mut Fake::default(), machine).expect("taken");
+    let Reply::Done { warnings, .. } = reply else { panic!("{reply:?}") };
+    assert!(warnings.len() == 1 && warnings[0].contains("CPUs 0,3"), "{warnings:?}");
+}
+
+#[test]
+fn what_the_scheduler_does_not_take_is_told() {
+    let daemon = Daemon::start(setup("2"), Fake { refuses: true, ..Fake::default() });
+    let (code, text) = failure(daemon.ctl(&["rt-cpus", "3"]));
+    assert_eq!(code, 4);
+    assert!(text.contains("did not take") && text.contains("EINVAL"), "{text}");
+    let (setup, _) = daemon.end();
+    assert_eq!((setup.partition.rt.to_string(), setup.policy.seq), ("2".to_owned(), 0));
+    assert_eq!(setup.policy.cpu_kind[2..4], [2, 1]);
+}
+
+#[test]
+fn no_daemon_is_a_code_of_its_own() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("control");
+    let (code, text) = failure(ctl(&path, &["get"]));
+    assert_eq!((code, text.contains("no scx_artis runs")), (3, true), "{text}");
+    // one that died without a word
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
+    let (code, text) = failure(ctl(&path, &["set", "predict-k", "3"]));
+    assert_eq!((code, text.contains("no scx_artis runs")), (3, true), "{text}");
+    // what is wrong anyway is told anyway
+    assert_eq!(failure(ctl(&path, &["set", "predict-k", "1"])).0, 2);
+    // its successor takes its place, and leaves nothing behind
+    let server = Server::launch(&path, 0).expect("launched");
+    drop(server);
+    assert!(!path.exists());
+}
+
+#[test]
+fn only_the_owner_is_heard() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("control");
+    let me = nix::unistd::geteuid().as_raw();
+    let server = Server::launch(&path, me + 1).expect("launched");
+    let mode = fs::metadata(&path).expect("a socket").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    // by credentials, even if the mode lets somebody through
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("opened");
+    let (code, text) = failure(ctl(&path, &["get"]));
+    assert_eq!(code, 3);
+    assert!(text.contains(&format!("user {me} may not")), "{text}");
+    assert!(server.asked().try_recv().is_err(), "the request went through");
+}
+
+#[test]
+fn noise_is_answered_and_does_not_block() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    let daemon = Daemon::start(setup("2"), Fake::default());
+    for noise in ["hello\n", "{\"set\":{}}\n", "\"get\"trailing\n"] {
+        let mut stream = UnixStream::connect(&daemon.path).expect("connected");
+        stream.write_all(noise.as_bytes()).expect("written");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("answered");
+        assert!(reply.contains("not understood"), "{noise}: {reply}");
+    }
+    // somebody who says nothing, and somebody who does not wait for the answer
+    let silent = UnixStream::connect(&daemon.path).expect("connected");
+    drop(UnixStream::connect(&daemon.path).expect("connected").write_all(b"\"get\"\n"));
+    assert!(daemon.ctl(&["get"]).is_ok());
+    drop(silent);
+}
+
+#[test]
+fn the_table_looks_like_this() {
+    let policy: Policy =
+        opts(&["--rt-cpus", "2-3", "--predict", "off", "--slice-nrt-us", "5000"]).policy;
+    let partition =
+        Partition { rt: "2-3".parse().expect("a set"), nrt: "0-1".parse().expect("a set") };
+    let mut setup = setup("2");
+    (setup.partition, setup.wanted.values, setup.policy.seq) = (partition, policy, 12);
+    let daemon = Daemon::start(setup, Fake::default());
+    insta::assert_snapshot!(daemon.ctl(&["get"]).expect("told"));
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The daemon is a task among those it schedules: where it runs, and how urgent
+//! it is.
+
+use nix::sched::{CpuSet as Affinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+use super::setup::Setup;
+
+/// Says what is unwise about the setup, and keeps all threads of the daemon off
+/// its RT CPUs. That ends with the daemon, so there is nothing to put back.
+pub fn take(setup: &Setup) {
+    for warning in &setup.warnings {
+        log::warn!("{warning}");
+    }
+    stay_on_nrt(setup);
+}
+
+/// Keeps all threads of the daemon off the RT CPUs of `setup`.
+pub fn stay_on_nrt(setup: &Setup) {
+    let mut affinity = Affinity::new();
+    for cpu in setup.partition.nrt.iter() {
+        // fails beyond 1024 CPUs, where a partition has none
+        let _ = affinity.set(cpu);
+    }
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    for thread in threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+        if let Err(error) = sched_setaffinity(Pid::from_raw(thread), &affinity) {
+            log::warn!(
+                "cannot keep the daemon's thread {thread} off the RT CPUs ({error}): does a cpuset \
+                 hold it there?"
+            );
+        }
+    }
+}
+
+/// Makes the daemon as urgent as can be; threads made later inherit it.
+///
+/// It must get a CPU soon to take the machine over, to change and to give it back, whatever
+/// the load. Measured on 6.18 with 14 stressors and 160 tasks of hackbench for two NRT CPUs, in
+/// emulation: at nice 0 `ctl rt-cpus` took 9 to 18 s, at -20 2 to 7 s.
+pub fn be_prompt() {
+    if let Err(error) = rustix::process::setpriority_process(None, -20) {
+        log::warn!("cannot raise the daemon's own priority ({error}): it may stop late under load");
+    }
+}

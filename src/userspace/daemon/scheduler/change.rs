@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What can be changed of a scheduler in charge: the policy constants word by
+//! word, and the partition. BPF reads both while they are written.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{ptr, thread};
+
+use anyhow::{Context, Result, bail};
+use libbpf_rs::ProgramInput;
+use nix::errno::Errno;
+
+use super::Scheduler;
+use crate::abi::skel::BpfSkel;
+use crate::abi::{artis_policy, artis_topology};
+use crate::config::{KNOBS, Partition};
+use crate::daemon::live::InCharge;
+
+impl InCharge for Scheduler<'_> {
+    fn set_policy(&mut self, wanted: &artis_policy) -> Result<()> {
+        let data = self.skel.maps.data_policy_data.as_mut();
+        store_policy(&mut data.context("the BPF object has no policy")?.policy, wanted);
+        Ok(())
+    }
+
+    fn repartition(
+        &mut self,
+        partition: &Partition,
+        wanted: &artis_policy,
+        topology: &artis_topology,
+    ) -> Result<()> {
+        let before = *self.topology()?;
+        let kinds_before = self.partition.kinds();
+        self.write_partition(&wanted.cpu_kind, topology)?;
+        if let Err(error) = set_partition(&self.skel) {
+            self.write_partition(&kinds_before, &before)?;
+            // twice: the first one may only finish what the failed one began
+            set_partition(&self.skel)
+                .and_then(|()| set_partition(&self.skel))
+                .context("going back to the partition before, after the new one failed")?;
+            return Err(error);
+        }
+        self.partition = partition.clone();
+        self.set_policy(wanted)?;
+        look_again(&self.skel)
+    }
+}
+
+impl Scheduler<'_> {
+    fn topology(&self) -> Result<&artis_topology> {
+        let data = self.skel.maps.data_topology_data.as_ref();
+        Ok(&data.context("the BPF object has no topology")?.topology)
+    }
+
+    fn write_partition(&mut self, kinds: &[u8], topology: &artis_topology) -> Result<()> {
+        let policy = self.skel.maps.data_policy_data.as_mut();
+        store_all(&mut policy.context("the BPF object has no policy")?.policy.cpu_kind, kinds);
+        let data = self.skel.maps.data_topology_data.as_mut();
+        let to = &mut data.context("the BPF object has no topology")?.topology;
+        store_all(&mut to.llc, &topology.llc);
+        store_all(&mut to.core, &topology.core);
+        store_all(&mut to.capacity, &topology.capacity);
+        store_all(to.near.as_flattened_mut(), topology.near.as_flattened());
+        Ok(())
+    }
+}
+
+/// Writes the fields of all knobs, each at once, then the sequence number: who sees the new
+/// number sees the new values.
+fn store_policy(policy: &mut artis_policy, wanted: &artis_policy) {
+    let mut wanted = *wanted;
+    for knob in KNOBS {
+        let value = (knob.word)(&mut wanted).load();
+        (knob.word)(policy).store(value);
+    }
+    // SAFETY: aligned, and valid for as long as the exclusive borrow of `policy`.
+    unsafe { AtomicU32::from_ptr(&mut policy.seq) }.store(wanted.seq, Ordering::Release);
+}
+
+/// Writes each element at once, as far as elements are words.
+fn store_all<T: Copy>(to: &mut [T], from: &[T]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        // SAFETY: a valid exclusive reference; volatile, because BPF reads the memory meanwhile.
+        unsafe { ptr::write_volatile(to, *from) };
+    }
+}
+
+/// Has BPF take the two sets over from the policy, which ops.init needs.
+///
+/// BPF's allocator on PREEMPT_RT has nothing at first and is filled behind the
+/// scenes: -ENOMEM means "ask again".
+pub(super) fn set_partition(skel: &BpfSkel<'_>) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    loop {
+        let run = skel.progs.artis_set_partition.test_run(ProgramInput::default());
+        let code = run.context("handing the partition to BPF")?.return_value.cast_signed();
+        match code {
+            0 => return Ok(()),
+            _ if code == -(Errno::ENOMEM as i32) && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            _ => bail!("BPF did not take the partition: {}", Errno::from_raw(-code)),
+        }
+    }
+}
+
+/// Has every CPU look at what it runs and at what waits by the new partition.
+fn look_again(skel: &BpfSkel<'_>) -> Result<()> {
+    let run = skel.progs.artis_look_again.test_run(ProgramInput::default());
+    let code = run.context("having the CPUs look again")?.return_value.cast_signed();
+    if code != 0 {
+        bail!("the CPUs do not look again: {}", Errno::from_raw(-code));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_stored_without_what_is_not_a_knob() {
+        let mut policy = artis_policy { nr_cpus: 4, cpu_kind: [1; 1024], ..Default::default() };
+        let mut wanted = artis_policy { seq: 3, poll_fds_max: 7, ..Default::default() };
+        wanted.slice_nrt_ns = 1 << 40;
+        wanted.predict_rule = 2;
+        store_policy(&mut policy, &wanted);
+        assert_eq!((policy.seq, policy.poll_fds_max, policy.predict_rule), (3, 7, 2));
+        assert_eq!((policy.slice_nrt_ns, policy.nr_cpus, policy.cpu_kind[5]), (1 << 40, 4, 1));
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is decided before the BPF programs are loaded.
+
+use std::ptr;
+
+use anyhow::{Context, Result};
+
+use crate::abi::skel::OpenBpfSkel;
+use crate::abi::{NEAR, PutBack};
+use crate::daemon::kernel;
+use crate::daemon::preempt::Model;
+use crate::daemon::setup::Setup;
+
+/// Writes what BPF only reads: the policy and the topology whole, and what this kernel can do.
+///
+/// # Errors
+/// When the BPF object lacks one of its maps.
+pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Result<()> {
+    let policy = skel.maps.data_policy_data.as_mut().context("the BPF object has no policy")?;
+    policy.policy = setup.policy;
+    let topology = skel.maps.data_topology_data.as_mut();
+    topology.context("the BPF object has no topology")?.topology = *setup.topology;
+    // a FIFO for each CPU as writer and each of its near CPUs as reader
+    skel.maps.rings.set_max_entries(setup.policy.nr_cpus * NEAR as u32)?;
+
+    let rodata = skel.maps.rodata_data.as_mut().context("the BPF object has no constants")?;
+    rodata.put_back = put_back as u32;
+    rodata.daemon_tgid = std::process::id().cast_signed();
+    rodata.dispatch_before_rt = kernel::dispatches_before_rt();
+    // needed where ops.disable comes before the task has its new priority; on
+    // older kernels its kfunc may be called from ops.cpu_release only
+    skel.progs.artis_rt_tick.set_autoload(put_back != PutBack::Release);
+
+    // elsewhere the registers at a switch tell as much (src/bpf/ledger/section.bpf.h)
+    let registers_tell = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    let hooks_returns = !(registers_tell && Model::now().moves_at_once());
+    skel.progs.artis_sys_exit.set_autoload(hooks_returns);
+
+    // which of the two hooks of kernel entry: see src/bpf/events/entry.bpf.h
+    let lean = kernel::tracepoints_are_atomic();
+    skel.progs.artis_sys_enter.set_autoload(!lean);
+    skel.progs.artis_sys_enter_btf.set_autoload(lean);
+
+    let ops = skel.struct_ops.artis_ops_mut();
+    ops.exit_dump_len = setup.exit_dump_len;
+    ops.timeout_ms = setup.watchdog_ms.unwrap_or_else(kernel::default_watchdog_ms);
+    ops.flags |= kernel::ops_flags();
+    if put_back != PutBack::Release {
+        ops.cpu_release = ptr::null_mut(); // deprecated there; its work is done another way
+    }
+    log::info!(
+        "put back: {put_back:?}; returns of calls hooked: {hooks_returns}; scheduler flags {:#x}; watchdog {} ms",
+        ops.flags,
+        ops.timeout_ms
+    );
+    Ok(())
+}

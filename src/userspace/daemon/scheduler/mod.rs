@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One life of the BPF scheduler: open, constants, load, attach, read, change,
+//! let go.
+
+mod change;
+mod constants;
+mod read;
+mod report;
+
+use std::fs;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use anyhow::{Context, Result};
+use libbpf_rs::{Link, OpenObject, ProgramInput};
+use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
+
+use super::exit_report::ExitReport;
+use super::setup::Setup;
+use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
+use crate::abi::{PutBack, artis_sample};
+use crate::config::Partition;
+use crate::model::Reading;
+
+/// The BPF programs, through the verifier but not in charge.
+pub struct Loaded<'obj> {
+    skel: BpfSkel<'obj>,
+}
+
+/// The scheduler in charge of the machine. Dropping it gives the machine back.
+pub struct Scheduler<'obj> {
+    skel: BpfSkel<'obj>,
+    /// Gone as soon as the scheduler is let go of.
+    link: Option<Link>,
+    partition: Partition,
+    started_ns: u64,
+}
+
+impl<'obj> Loaded<'obj> {
+    /// Opens the BPF object in `object`, writes all constants, and loads it.
+    ///
+    /// # Errors
+    /// When libbpf or the verifier refuses; broken BTF is named as the cause.
+    pub fn new(
+        setup: &Setup,
+        put_back: PutBack,
+        object: &'obj mut MaybeUninit<OpenObject>,
+    ) -> Result<Self> {
+        let builder = BpfSkelBuilder::default();
+        let open_opts = setup.libbpf.clone().into_bpf_open_opts();
+        let mut skel = scx_ops_open!(builder, object, artis_ops, open_opts)?;
+        constants::write(&mut skel, setup, put_back)?;
+        let skel = scx_ops_load!(skel, artis_ops, uei)?;
+        Ok(Self { skel })
+    }
+
+    /// Puts the scheduler in charge.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn attach(mut self, setup: &Setup) -> Result<Scheduler<'obj>> {
+        change::set_partition(&self.skel)?;
+        // attaches all programs, tracepoints included: another skel.attach()
+        // would replace and drop their links
+        let link = scx_ops_attach!(self.skel, artis_ops)
+            .context("the kernel did not take the scheduler (sudo dmesg | tail says why)")?;
+        let started_ns = sample(&self.skel)?;
+        Ok(Scheduler {
+            skel: self.skel,
+            link: Some(link),
+            partition: setup.partition.clone(),
+            started_ns,
+        })
+    }
+}
+
+/// Runs the sampling program: it fills in the queue lengths and returns the
+/// time, ns, of the clock that all time stamps are in.
+fn sample(skel: &BpfSkel<'_>) -> Result<u64> {
+    let mut sample = artis_sample::default();
+    // SAFETY: the slice covers exactly the bytes of `sample`, which outlives it;
+    // artis_sample is plain integers without padding, so any bytes are valid.
+    let context = unsafe {
+        std::slice::from_raw_parts_mut(
+            ptr::from_mut(&mut sample).cast::<u8>(),
+            size_of::<artis_sample>(),
+        )
+    };
+    let input = ProgramInput { context_in: Some(context), ..Default::default() };
+    skel.progs.artis_sample.test_run(input).context("sampling the scheduler")?;
+    Ok(sample.now_ns)
+}
+
+impl Scheduler<'_> {
+    /// Name of the scheduler as the kernel shows it.
+    pub fn ops_name(&self) -> String {
+        fs::read_to_string("/sys/kernel/sched_ext/root/ops")
+            .map_or_else(|_| "artis".to_owned(), |name| name.trim().to_owned())
+    }
+
+    /// Has the kernel ended the scheduler?
+    pub fn has_ended(&self) -> bool {
+        self.exit_kind() != 0
+    }
+
+    /// Gives the machine back and says how it ended, with a last reading from
+    /// before if the scheduler was still in charge: while the kernel takes it
+    /// away, tasks run anywhere, and the counters see it.
+    ///
+    /// # Errors
+    /// When a sample cannot be taken; the machine is given back even so.
+    pub fn stop(&mut self) -> Result<(Reading, ExitReport)> {
+        let before = (!self.has_ended()).then(|| self.read());
+        self.link.take();
+        let after = self.read()?;
+        let report = self.exit_report(after.now_ns);
+        Ok((before.transpose()?.unwrap_or(after), report))
+    }
+
+    fn exit_kind(&self) -> i32 {
+        let Some(data) = self.skel.maps.data_data.as_ref() else { return 0 };
+        // SAFETY: a valid reference to an integer in the map's memory, which
+        // lives as long as the skeleton; volatile, because BPF sets it.
+        unsafe { ptr::read_volatile(&data.uei.kind) }
+    }
+}

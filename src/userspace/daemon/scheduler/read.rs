@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the daemon reads of a scheduler in charge.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use anyhow::{Context, Result};
+use libbpf_rs::{MapCore, MapFlags};
+
+use super::{Scheduler, sample};
+use crate::abi::bindings::ARTIS_SHARE_SHIFT;
+use crate::abi::{CpuKind, MAX_LLCS, artis_cpu};
+use crate::daemon::task;
+use crate::model::{CpuReading, Reading, RtShare, Task, TaskReading, printable};
+
+impl Scheduler<'_> {
+    /// Looks at all counters now.
+    ///
+    /// # Errors
+    /// When the sampling program cannot be run.
+    pub fn read(&self) -> Result<Reading> {
+        let now_ns = sample(&self.skel)?;
+        let groups = self.group_weights(); // once: the CPUs of a group are to agree
+        let read = |id| self.read_cpu(id, now_ns, &groups);
+        let mut cpus: Vec<_> = self.cpu_ids().map(read).collect();
+        self.leave_out_self(&mut cpus);
+        let policy_seq = self.skel.maps.data_policy_data.as_ref().map_or(0, |data| data.policy.seq);
+        Ok(Reading { now_ns, started_ns: self.started_ns, policy_seq, cpus })
+    }
+
+    /// Takes the weight of the thread that reads off the CPUs where it runs. It is there
+    /// whenever somebody looks, and at its nice value it weighs as much as 89 others.
+    fn leave_out_self(&self, cpus: &mut [CpuReading]) {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let own = self.lookup(tid).ok().flatten().map_or(0, |task| task::counted_weight(&task));
+        let here = nix::sched::sched_getcpu().unwrap_or(usize::MAX);
+        let Some(here) = cpus.iter().find(|cpu| cpu.id == here) else { return };
+        let (id, kind, llc) = (here.id, here.kind, here.llc);
+        let shared = |cpu: &CpuReading| kind == CpuKind::Nrt && cpu.kind == kind && cpu.llc == llc;
+        for cpu in cpus.iter_mut().filter(|cpu| cpu.id == id || shared(cpu)) {
+            cpu.weight = cpu.weight.saturating_sub(own);
+        }
+    }
+
+    /// What is remembered of the task with this thread id; `None`: there is no such task,
+    /// or it never was one of the ext class.
+    ///
+    /// # Errors
+    /// When the kernel refuses the look-up.
+    pub fn read_task(&self, tid: u32) -> Result<Option<TaskReading>> {
+        Ok(self.lookup(tid)?.as_deref().and_then(task::reading))
+    }
+
+    /// The bytes of a thread's `struct artis_task`.
+    fn lookup(&self, tid: u32) -> Result<Option<Vec<u8>>> {
+        let Some(pidfd) = task::pidfd(tid) else { return Ok(None) };
+        let key = pidfd.as_raw_fd().to_ne_bytes();
+        let value = self.skel.maps.task_stor.lookup(&key, MapFlags::ANY);
+        value.with_context(|| format!("looking up task {tid}"))
+    }
+
+    pub(super) fn cpu_ids(&self) -> impl Iterator<Item = usize> {
+        let mut ids: Vec<_> = self.partition.rt.iter().chain(self.partition.nrt.iter()).collect();
+        ids.sort_unstable();
+        ids.into_iter()
+    }
+
+    /// A copy of one CPU's struct. BPF goes on writing it: the fields are each
+    /// whole, but may be of slightly different moments.
+    pub(super) fn cpu(&self, id: usize) -> artis_cpu {
+        let Some(cpu) = self.skel.maps.bss_cpus_data.as_ref().and_then(|data| data.cpus.get(id))
+        else {
+            return artis_cpu::default();
+        };
+        // SAFETY: `cpu` is a valid reference into the map's memory, which lives
+        // as long as the skeleton; volatile, because BPF writes it meanwhile.
+        // The struct is plain integers, so whatever is read is a valid value.
+        unsafe { ptr::read_volatile(cpu) }
+    }
+
+    /// Number of the last-level cache of a CPU, and its capacity, up to 1.
+    fn place(&self, id: usize) -> (usize, f64) {
+        self.skel.maps.data_topology_data.as_ref().map_or((0, 1.0), |data| {
+            let topology = &data.topology;
+            (topology.llc[id].into(), f64::from(topology.capacity[id]) / 1024.0)
+        })
+    }
+
+    /// Weights of the runnable tasks of the NRT CPUs with one last-level cache, by its number.
+    fn group_weights(&self) -> [u64; MAX_LLCS] {
+        let Some(data) = self.skel.maps.bss_data.as_ref() else { return [0; MAX_LLCS] };
+        // SAFETY: valid references to integers in the map's memory, which lives
+        // as long as the skeleton; volatile, because BPF changes them.
+        std::array::from_fn(|llc| unsafe { ptr::read_volatile(&data.groups[llc].weight) })
+    }
+
+    fn read_cpu(&self, id: usize, now_ns: u64, groups: &[u64; MAX_LLCS]) -> CpuReading {
+        let cpu = self.cpu(id);
+        let in_section_ns = since(cpu.section_since_ns, now_ns);
+        let (llc, capacity) = self.place(id);
+        CpuReading {
+            id,
+            kind: self.partition.kind(id),
+            llc,
+            capacity,
+            weight: match self.partition.kind(id) {
+                CpuKind::Nrt => groups[llc % MAX_LLCS],
+                _ => cpu.weight,
+            },
+            rt: RtShare {
+                avg: f64::from(cpu.rt.avg) / f64::from(1u32 << ARTIS_SHARE_SHIFT),
+                in_rt: cpu.rt.in_rt != 0,
+                updated_ns: cpu.rt.updated_ns,
+                total_ns: cpu.rt.total_ns,
+            },
+            ext_ns: cpu.ext_ns,
+            ext_running: cpu.ext_running != 0,
+            running: running(&cpu),
+            residence_ns: cpu.residence_ns + in_section_ns,
+            residence_max_ns: cpu.residence_max_ns.max(in_section_ns),
+            own_queued: u64::from(cpu.own_queued),
+            shared_queued: match self.partition.kind(id) {
+                CpuKind::Nrt => u64::from(cpu.shared_queued),
+                _ => 0,
+            },
+            stat: cpu.stat,
+        }
+    }
+}
+
+/// Time from `begin_ns` (0: not begun) to `now_ns`.
+pub(super) fn since(begin_ns: u64, now_ns: u64) -> u64 {
+    if begin_ns == 0 { 0 } else { now_ns.saturating_sub(begin_ns) }
+}
+
+pub(super) fn rt_comm(cpu: &artis_cpu) -> String {
+    printable(&cpu.rt_comm.map(i8::cast_unsigned))
+}
+
+fn running(cpu: &artis_cpu) -> Option<Task> {
+    if cpu.rt.in_rt != 0 {
+        return Some(Task { pid: cpu.rt_pid, comm: rt_comm(cpu), realtime: true });
+    }
+    (cpu.ext_running != 0 && cpu.curr_pid != 0).then(|| {
+        // a thread that has ended meanwhile has no name any more
+        let comm = fs::read(format!("/proc/{}/comm", cpu.curr_pid)).unwrap_or_default();
+        Task { pid: cpu.curr_pid, comm: printable(comm.trim_ascii_end()), realtime: false }
+    })
+}

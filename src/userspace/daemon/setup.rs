@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! From what the user wants and the machine as it is now to what a scheduler
+//! starts with.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::abi::{artis_policy, artis_topology};
+use crate::cli::Opts;
+use crate::config::{CallTable, CpuSet, Layout, Machine, Partition, Policy, SYSFS_CPU};
+use crate::exit::Failure;
+
+/// Is this the first start, or one after a CPU came or went?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// All RT CPUs that were asked for must be there.
+    First,
+    /// The scheduler goes on with those that are.
+    AfterHotplug,
+}
+
+/// What the options said, and `scx_artis ctl` since.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The RT CPUs.
+    pub rt: CpuSet,
+    /// The policy constants.
+    pub values: Policy,
+    /// Number of changes so far.
+    pub seq: u32,
+}
+
+/// What a scheduler is started with; kept true while it runs.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What it was made from.
+    pub wanted: Wanted,
+    /// The two sets of CPUs.
+    pub partition: Partition,
+    /// The policy constants as BPF has them.
+    pub policy: artis_policy,
+    /// Where the CPUs lie.
+    pub topology: Box<artis_topology>,
+    /// How long a runnable task may wait, ms; `None`: what suits the kernel.
+    pub watchdog_ms: Option<u32>,
+    /// Size of the kernel's debug dump, bytes; 0: its default.
+    pub exit_dump_len: u32,
+    /// What is unwise about it, in sentences.
+    pub warnings: Vec<String>,
+    /// Options for libbpf.
+    pub libbpf: scx_utils::libbpf_clap_opts::LibbpfOpts,
+}
+
+/// The machine as it is now.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its CPUs.
+    pub machine: Machine,
+    /// Where they lie.
+    pub layout: Layout,
+}
+
+impl Seen {
+    /// Looks at this machine. One that does not tell where its CPUs lie counts as one of
+    /// equal CPUs with one cache.
+    ///
+    /// # Errors
+    /// When not even its CPUs can be read.
+    pub fn now() -> Result<Self> {
+        let machine = Machine::read(Path::new(SYSFS_CPU))?;
+        let layout = Layout::read().unwrap_or_else(|error| {
+            log::warn!("caches and nodes are unknown, and taken for one of each: {error:#}");
+            Layout::flat(&machine.online)
+        });
+        Ok(Self { machine, layout })
+    }
+}
+
+impl Setup {
+    /// What `opts`, `wanted` and this machine make.
+    ///
+    /// # Errors
+    /// When they do not go together.
+    pub fn new(opts: &Opts, wanted: Wanted, start: Start) -> Result<Self, Failure> {
+        wanted.values.validate()?;
+        let calls = CallTable::new(opts.strict, &opts.calls)?;
+        let Seen { machine, layout } = Seen::now()?;
+        let nr_cpus = machine.possible.iter().last().map_or(0, |cpu| cpu + 1);
+        let mut warnings = Vec::new();
+        let partition = match start {
+            Start::First => Partition::new(&wanted.rt, &machine)?,
+            Start::AfterHotplug => {
+                let (partition, lost) = Partition::after_hotplug(&wanted.rt, &machine)?;
+                if !lost.is_empty() {
+                    warnings.push(format!(
+                        "RT CPUs {lost} are offline: going on with {}",
+                        partition.rt
+                    ));
+                }
+                partition
+            }
+        };
+        warnings.extend(partition.split_cores(&machine));
+        Ok(Self {
+            warnings,
+            watchdog_ms: opts.watchdog_ms,
+            policy: wanted.values.constants(&partition, &calls, nr_cpus, wanted.seq),
+            topology: layout.topology(&partition),
+            partition,
+            wanted,
+            exit_dump_len: opts.exit_dump_len,
+            libbpf: opts.libbpf.clone(),
+        })
+    }
+}

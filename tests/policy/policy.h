@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * All that tests/policy calls. Nothing is mocked, for there is nothing in these
+ * headers that would need it.
+ */
+#include "abi/abi.h"
+#include "policy/balance.h"
+#include "policy/call_class.h"
+#include "policy/fair.h"
+#include "policy/handover.h"
+#include "policy/load.h"
+#include "policy/place.h"
+#include "policy/predict.h"
+#include "policy/rt_share.h"

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Who is about to enter the kernel is not sent to an RT CPU.
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::guest::{cpu_ticks, pause};
+use crate::load::Workers;
+use crate::observe::Observer;
+use crate::occupancy::Occupancy;
+use crate::spread::mean_cv;
+use crate::worker::{Kind, Spec};
+
+/// Catches: a prediction that sends tasks to RT CPUs which leave them at once, or keeps RT
+/// CPUs empty of those that compute; evictions that cost more than the RT CPUs bring in.
+pub const MIXED_PREDICT: Scenario = Scenario {
+    name: "mixed_predict",
+    what: "tasks that enter every 1 ms and tasks that compute: no body on RT CPUs, few wasted \
+           moves, work as under the kernel's default",
+    scope: Scope::First,
+    boot: &[],
+    run: mixed_predict,
+};
+
+/// Of each kind, on four CPUs: twice as many tasks as CPUs.
+const OF_EACH: usize = 4;
+/// A move to an RT CPU is wasted if the task has to leave after less run time, ns.
+const WASTED_NS: u64 = 1_000_000;
+/// Wasted moves, percent of all; so few are no matter.
+const WASTED_PCT: u64 = 2;
+const WASTED_FEW: u64 = 2;
+/// Times that each scheduler is measured, alternately.
+const ROUNDS: usize = 2;
+const WINDOW: f64 = 4.0;
+/// Time in user mode against the kernel's default: this does not depend on how fast the
+/// host lets the virtual CPUs run, and all that a scheduler costs is missing in it.
+const USER: f64 = 0.97;
+/// Work done against the kernel's default, best to best: this does depend on the host.
+const WORK: f64 = 0.85;
+/// Tasks seen resumed on an RT CPU inside a fault: see bodies.rs.
+const RESUMED_MAX: u64 = 5;
+
+fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
+    let kinds = [[Kind::Enter; OF_EACH], [Kind::Spin; OF_EACH]];
+    let mut workers = Workers::start("mixed", kinds.into_iter().flatten().map(Spec::new))?;
+    workers.wait_begun()?;
+    // observers cost something at each entry: none while the work is measured
+    let (mut default, mut artis) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        default.push(Round::measure("kernel's default", ctx, &workers)?);
+        workers.freeze(true)?;
+        let mut daemon = ctx.load(&[])?;
+        workers.freeze(false)?;
+        artis.push(Round::measure("artis", ctx, &workers)?);
+        daemon.ensure_loaded("after the window")?;
+        workers.freeze(true)?;
+        daemon.finish()?;
+        workers.freeze(false)?;
+    }
+    workers.freeze(true)?;
+    let mut bodies = Observer::attach(ctx.rt, false)?;
+    let mut moves = Occupancy::attach(ctx.rt, WASTED_NS)?;
+    moves.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    let mut daemon = ctx.load(&[])?;
+    workers.freeze(false)?;
+    pause(2.0);
+    let before = moves.snapshot()?;
+    let report = bodies.watch(WINDOW * 2.0)?;
+    let seen = moves.snapshot()?.since(&before);
+    daemon.ensure_loaded("after the window")?;
+    let stats = daemon.stats()?.read()?;
+    drop(workers);
+    daemon.finish()?;
+
+    say(&format!("artis: {}", seen.table()));
+    let (moved, evicted, wasted) = seen.moves();
+    say(&format!(
+        "by the observer {moved} moves to RT CPUs, {evicted} evictions, {wasted} after less than \
+         1 ms; by the scheduler {}",
+        own_counters(&stats)
+    ));
+    let user = mean(&artis, |r| r.user) / mean(&default, |r| r.user);
+    let work = best(&artis) / best(&default);
+    say(&format!("artis to default: user mode {user:.3} (bar {USER}), work {work:.3}"));
+    ensure!(
+        report.rt.endangering + report.rt.faults == 0
+            && report.rt.resumed <= report.missed_ends.min(RESUMED_MAX),
+        "{} bodies, {} faults, {} resumed on RT CPUs\n{}",
+        report.rt.endangering,
+        report.rt.faults,
+        report.rt.resumed,
+        report.culprits()
+    );
+    ensure!(moved > 0, "no move to an RT CPU: this shows nothing");
+    ensure!(
+        wasted <= WASTED_FEW.max(moved * WASTED_PCT / 100),
+        "{wasted} of {moved} moves to RT CPUs were wasted"
+    );
+    ensure!(user >= USER, "{user:.3} of the time in user mode of the kernel's default");
+    ensure!(work >= WORK, "{work:.3} of the work under the kernel's default");
+    Ok(Outcome::Passed)
+}
+
+/// One window of one scheduler.
+struct Round {
+    /// Part of the CPUs' time in user mode.
+    user: f64,
+    /// Units of computing a second.
+    work: f64,
+}
+
+impl Round {
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    fn measure(who: &str, ctx: &Ctx, workers: &Workers) -> Result<Self> {
+        let ticks = || -> Result<(u64, u64)> {
+            ctx.all().iter().map(cpu_ticks).try_fold((0, 0), |(user, all), t| {
+                let t = t?;
+                Ok((user + t.0, all + t.1))
+            })
+        };
+        pause(1.0);
+        let before = ticks()?;
+        let rates = workers.rates(WINDOW);
+        let after = ticks()?;
+        let user = (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64;
+        let (entering, computing) = rates.split_at(OF_EACH);
+        let sum = |r: &[u64]| r.iter().sum::<u64>() as f64 / WINDOW;
+        let work = sum(&rates);
+        say(&format!(
+            "{who}: {:.1} % in user mode; {work:.0} units a second, {:.0} by the entering",
+            user * 100.0,
+            sum(entering)
+        ));
+        let each: Vec<f64> = computing.iter().map(|n| *n as f64).collect();
+        say(&format!("  CV of the computing tasks' work {:.3}", mean_cv(&each).1));
+        Ok(Self { user, work })
+    }
+}
+
+fn mean(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+    mean_cv(&rounds.iter().map(of).collect::<Vec<_>>()).0
+}
+
+fn best(rounds: &[Round]) -> f64 {
+    rounds.iter().map(|r| r.work).fold(0.0, f64::max)
+}
+
+/// What the scheduler says of the same.
+fn own_counters(stats: &Value) -> String {
+    let all = stats.as_object().into_iter().flatten();
+    let ours = ["wasted", "evict", "fill", "push", "handover", "place"];
+    all.filter(|(name, v)| v.is_u64() && ours.iter().any(|o| name.contains(o)))
+        .map(|(name, v)| format!("{name} {v}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

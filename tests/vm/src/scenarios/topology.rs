@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Where evicted tasks go when CPUs are not alike: sockets, and threads of one core.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cpus::Cpus;
+use crate::guest::pause;
+use crate::load::Workers;
+use crate::occupancy::{Eviction, Occupancy};
+use crate::spread::mean_cv;
+use crate::worker::{Kind, Spec};
+
+/// Catches: an eviction that goes to another socket although the own one's NRT CPU is
+/// idle; a group of NRT CPUs that others never relieve; tasks that belong to a socket.
+pub const TWO_LLCS: Scenario = Scenario {
+    name: "two_llcs",
+    what: "two sockets: evicted tasks stay on theirs if its NRT CPU is idle, and all share both",
+    scope: Scope::First,
+    boot: &["--topology", "sockets=2"],
+    run: two_llcs,
+};
+
+/// Catches: an eviction to the thread beside a CPU that a hard real-time task computes on,
+/// although another core is idle.
+pub const SMT: Scenario = Scenario {
+    name: "smt",
+    what: "two cores of two threads: evicted tasks avoid the sibling of a CPU with a real-time task",
+    scope: Scope::Asked,
+    boot: &["--topology", "threads=2"],
+    run: smt,
+};
+
+/// RT CPUs, one of each socket or core; 0 and 2 are the NRT CPUs.
+const RT: Cpus = Cpus(0b1010);
+/// Evictions that are provoked, and times that it is tried at most.
+const PROVOKED: u64 = 80;
+const TURNS: u32 = 400;
+/// Evictions that must go where they should, percent.
+const RIGHT_PCT: u64 = 80;
+/// Evictions with a choice, without which a window shows nothing.
+const ENOUGH: u64 = 30;
+/// Run time of six computing tasks on four CPUs. Groups of NRT CPUs are evened out by load, and
+/// nothing moves below 25 %: two tasks may have a CPU each and four share the other two (0.35).
+const VARIATION: f64 = 0.45;
+
+fn two_llcs(ctx: &Ctx) -> Result<Outcome> {
+    let caches = [
+        cpus_with(0, "cache/index3/shared_cpu_list")?,
+        cpus_with(2, "cache/index3/shared_cpu_list")?,
+    ];
+    ensure!(caches == [Cpus(0b0011), Cpus(0b1100)], "the guest's caches: {caches:?}");
+    let ctx = &ctx.with_rt(RT)?;
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    let mut daemon = ctx.load(&[])?;
+    for (from, own) in [(1, 0), (3, 2)] {
+        let seen = evictions(ctx, &mut observer, from, "two sockets")?;
+        let choice = |e: &Eviction| e.from == from && e.idle >> own & 1 == 1;
+        right(&seen, choice, own, &format!("from CPU {from} with CPU {own} idle"))?;
+    }
+    daemon.ensure_loaded("after the evictions")?;
+
+    let mut workers = Workers::start("six", [Kind::Spin; 6].map(Spec::new))?;
+    workers.wait_begun()?;
+    let first = observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    pause(2.0);
+    let before = observer.snapshot()?;
+    workers.ensure_progress(10.0, "on two sockets")?;
+    let mut seen = observer.snapshot()?.since(&before);
+    seen.tasks.drain(..first);
+    daemon.ensure_loaded("with computing tasks")?;
+    drop(workers);
+    daemon.finish()?;
+    say(&format!("six computing tasks: {}", seen.table()));
+    let (part, cv) = mean_cv(&seen.parts());
+    say(&format!("  run time {part:.3} of a CPU each, CV {cv:.3}"));
+    for cpu in ctx.all().iter() {
+        ensure!(seen.idle(cpu) <= 0.1, "CPU {cpu} was idle for {:.2}", seen.idle(cpu));
+    }
+    ensure!(cv <= VARIATION, "run time of the six varies by {cv:.3}");
+    Ok(Outcome::Passed)
+}
+
+fn smt(ctx: &Ctx) -> Result<Outcome> {
+    let siblings = [
+        cpus_with(0, "topology/thread_siblings_list")?,
+        cpus_with(2, "topology/thread_siblings_list")?,
+    ];
+    ensure!(siblings == [Cpus(0b0011), Cpus(0b1100)], "the guest's cores: {siblings:?}");
+    let ctx = &ctx.with_rt(RT)?;
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    let mut daemon = ctx.load(&[])?;
+    evictions(ctx, &mut observer, 3, "no real-time task")?;
+    let mut hog = Workers::start("hog", [Spec::new(Kind::Spin).on(Cpus::one(1)).fifo(50)])?;
+    hog.wait_begun()?;
+    let seen = evictions(ctx, &mut observer, 3, "a real-time task on CPU 1")?;
+    daemon.ensure_loaded("after the evictions")?;
+    drop(hog);
+    daemon.finish()?;
+    right(
+        &seen,
+        |e| e.from == 3 && e.idle & 0b101 == 0b101,
+        2,
+        "from CPU 3 with both NRT CPUs idle",
+    )?;
+    Ok(Outcome::Passed)
+}
+
+/// The CPUs in a list that sysfs has about a CPU.
+fn cpus_with(cpu: u32, list: &str) -> Result<Cpus> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/{list}");
+    fs::read_to_string(&path).with_context(|| path.clone())?.trim().parse()
+}
+
+/// Evictions from an RT CPU, by kind. A task that computes for 6 ms between its entries is
+/// bound to that CPU, and then allowed to leave it: it does when it enters the kernel next.
+/// Nothing else runs on the NRT CPUs then, but for what the machine itself does.
+fn evictions(
+    ctx: &Ctx,
+    observer: &mut Occupancy,
+    from: u32,
+    when: &str,
+) -> Result<BTreeMap<Eviction, u64>> {
+    let mut workers = Workers::start("leaves", [Spec::new(Kind::Mixed)])?;
+    workers.wait_begun()?;
+    let pid = workers.pid(0);
+    let slot = observer.watch([pid])?;
+    observer.drain_evictions()?;
+    let only = Cpus::one(from);
+    for _ in 0..TURNS {
+        if observer.snapshot()?.tasks[slot].evictions >= PROVOKED {
+            break;
+        }
+        only.bind(pid.cast_signed())?;
+        pause(0.010);
+        Cpus(only.0 | ctx.nrt.0).bind(pid.cast_signed())?;
+        pause(0.020);
+    }
+    workers.ensure_progress(0.5, when)?;
+    let seen = observer.drain_evictions()?;
+    let kind = |(e, n): (&Eviction, &u64)| {
+        let idle = if e.idle == 0 { "none".to_string() } else { Cpus(e.idle).to_string() };
+        format!("{} to {} with {idle} idle: {n}", e.from, e.to)
+    };
+    say(&format!("{when}: evictions {}", seen.iter().map(kind).collect::<Vec<_>>().join("; ")));
+    Ok(seen)
+}
+
+/// Of the evictions with this choice, most must go to that CPU.
+fn right(
+    seen: &BTreeMap<Eviction, u64>,
+    choice: impl Fn(&Eviction) -> bool,
+    to: u32,
+    what: &str,
+) -> Result<()> {
+    let sum = |fit: &dyn Fn(&Eviction) -> bool| -> u64 {
+        seen.iter().filter(|(e, _)| choice(e) && fit(e)).map(|(_, n)| n).sum()
+    };
+    let (all, good) = (sum(&|_| true), sum(&|e| e.to == to));
+    ensure!(all >= ENOUGH, "only {all} evictions {what}: this shows nothing");
+    ensure!(good * 100 >= all * RIGHT_PCT, "{good} of {all} evictions {what} went to CPU {to}");
+    Ok(())
+}

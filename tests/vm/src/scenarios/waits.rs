@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How long a task that could run has to wait at most.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::guest::{PATIENCE, pause, until};
+use crate::load::{Load, Workers};
+use crate::worker::{Kind, Spec};
+
+/// Catches: a light task that starves beneath a stream of new and woken ones: whoever it
+/// holds a lock for, or a grace period of RCU, waits with it.
+pub const FORK_STORM_WAITS: Scenario = Scenario {
+    name: "fork_storm_waits",
+    what: "in a storm of forks no task waits long, nice 19 included: bound to NRT CPUs, or evicted",
+    scope: Scope::First,
+    boot: &[],
+    run: fork_storm_waits,
+};
+
+/// A wait that nobody has to explain in emulation on a shared machine.
+const HARMLESS: Duration = Duration::from_secs(1);
+/// Else, times the longest wait under the kernel's default.
+const FACTOR: u32 = 5;
+/// The storm comes in bursts: who computes alone in a lull is ahead of its share then.
+const BURSTS: u32 = 4;
+const BURST: f64 = 2.0;
+const LULL: f64 = 0.5;
+
+fn fork_storm_waits(ctx: &Ctx) -> Result<Outcome> {
+    let bound = |nice| Spec::new(Kind::Spin).on(ctx.nrt).nice(nice);
+    let specs = [bound(19), bound(0), Spec::new(Kind::Mixed).nice(19), Spec::new(Kind::Mixed)];
+    let mut workers = Workers::start("waits", specs.clone().map(Spec::clocked))?;
+    workers.wait_begun()?;
+    let mut loads = vec![Load::stress("--fork 4")?, Load::hackbench()?, Load::hackbench()?];
+    let default = longest("kernel's default", &workers, &loads)?;
+    freeze(&workers, &loads, true)?;
+    let mut daemon = ctx.load(&[])?;
+    freeze(&workers, &loads, false)?;
+    let artis = longest("artis", &workers, &loads)?;
+    daemon.ensure_loaded("in the storm")?;
+    for l in &mut loads {
+        l.ensure_runs()?;
+    }
+    drop((workers, loads));
+    daemon.finish()?;
+    for (nice, (artis, default)) in [19, 0].into_iter().zip(artis.into_iter().zip(default)) {
+        let most = HARMLESS.max(default * FACTOR);
+        ensure!(
+            artis <= most,
+            "nice {nice} waited {artis:.2?} at a time, {default:.2?} by default"
+        );
+    }
+    Ok(Outcome::Passed)
+}
+
+fn freeze(workers: &Workers, loads: &[Load], on: bool) -> Result<()> {
+    workers.freeze(on)?;
+    loads.iter().try_for_each(|l| l.freeze(on))
+}
+
+/// The longest wait of each worker that ends in the next window or is under way at its end.
+fn longest(who: &str, workers: &Workers, loads: &[Load]) -> Result<Vec<Duration>> {
+    pause(1.0);
+    // what was before is over with the first unit of work
+    all_move(workers)?;
+    let board = workers.board();
+    (0..workers.len()).for_each(|i| board.longest(i).store(0, Ordering::Relaxed));
+    let before = workers.counts();
+    for _ in 0..BURSTS {
+        loads.iter().try_for_each(|l| l.freeze(true))?;
+        pause(LULL);
+        loads.iter().try_for_each(|l| l.freeze(false))?;
+        pause(BURST);
+    }
+    let work: Vec<u64> = workers.counts().iter().zip(before).map(|(a, b)| a - b).collect();
+    all_move(workers)?;
+    let waits: Vec<Duration> = (0..workers.len())
+        .map(|i| Duration::from_nanos(board.longest(i).load(Ordering::Relaxed)))
+        .collect();
+    say(&format!("{who}: longest waits {waits:.2?}, work {work:?}"));
+    Ok(waits)
+}
+
+fn all_move(workers: &Workers) -> Result<()> {
+    let before = workers.counts();
+    until("each worker does some work", PATIENCE, || {
+        Ok(workers.counts().iter().zip(&before).all(|(now, before)| now > before))
+    })
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What workers do between two counts, and by which clock.
+
+use std::fs;
+use std::hint::black_box;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::time::TimeValLike;
+use nix::sys::wait::waitpid;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{ForkResult, fork};
+
+/// The monotonic clock in nanoseconds.
+pub fn monotonic_ns() -> Result<u64> {
+    Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.num_nanoseconds().unsigned_abs())
+}
+
+/// A unit of computing, well below a millisecond.
+pub fn compute() {
+    let mut x = black_box(0x9e37_79b9_7f4a_7c15u64);
+    for _ in 0..20_000 {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+}
+
+pub(crate) fn call() -> Result<()> {
+    fs::metadata("/proc/self/stat").context("stat")?;
+    fs::write("/dev/null", b"x").context("write to /dev/null")?;
+    Ok(())
+}
+
+pub(crate) fn compute_units(units: u64) {
+    for _ in 0..units {
+        compute();
+    }
+}
+
+/// Units of computing in so many nanoseconds of an undisturbed CPU.
+pub(crate) fn units_in(ns: u64) -> Result<u64> {
+    if ns == 0 {
+        return Ok(0);
+    }
+    let mut best = u64::MAX;
+    for _ in 0..20 {
+        let start = monotonic_ns()?;
+        compute();
+        best = best.min(monotonic_ns()? - start);
+    }
+    Ok(ns / best.max(1))
+}
+
+pub(crate) fn fork_once() -> Result<()> {
+    // SAFETY: this process has one thread, and the child only exits.
+    match unsafe { fork() }.context("fork")? {
+        // SAFETY: ends the child without running anything of the parent's.
+        ForkResult::Child => unsafe { libc::_exit(0) },
+        ForkResult::Parent { child } => waitpid(child, None).context("wait")?,
+    };
+    Ok(())
+}
+
+pub(crate) fn exec_once() -> Result<()> {
+    let status = Command::new("true").status().context("run true")?;
+    ensure!(status.success(), "true: {status}");
+    Ok(())
+}
+
+pub(crate) fn thread_once() -> Result<()> {
+    let t = std::thread::Builder::new().spawn(compute).context("start a thread")?;
+    t.join().map_err(|_| anyhow::anyhow!("the thread panicked"))
+}
+
+pub(crate) fn touch() -> Result<()> {
+    const LEN: usize = 256 << 10;
+    let (rw, private) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh anonymous mapping, unmapped below, used by nobody else.
+    unsafe {
+        let p = libc::mmap(std::ptr::null_mut(), LEN, rw, private, -1, 0);
+        ensure!(p != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+        for i in (0..LEN).step_by(4096) {
+            p.cast::<u8>().add(i).write_volatile(1);
+        }
+        ensure!(libc::munmap(p, LEN) == 0, "munmap");
+    }
+    Ok(())
+}
+
+/// A load of a fixed share: computes until the task has used its share of CPU time, then
+/// sleeps until the next period. What it used too much (a virtual CPU that its host does not
+/// run is a CPU in use) it uses less in the periods that follow.
+pub(crate) struct Duty {
+    use_ns: i64,
+    owed_ns: i64,
+    next_ns: u64,
+}
+
+impl Duty {
+    const PERIOD_NS: u64 = 20_000_000;
+
+    pub(crate) fn new(percent: u32) -> Result<Self> {
+        ensure!(percent <= 100, "a duty of {percent} %");
+        let use_ns = i64::try_from(Self::PERIOD_NS)? / 100 * i64::from(percent);
+        Ok(Self { use_ns, owed_ns: 0, next_ns: monotonic_ns()? })
+    }
+
+    pub(crate) fn period(&mut self) -> Result<()> {
+        self.owed_ns += self.use_ns;
+        let start = thread_ns()?;
+        while thread_ns()? - start < self.owed_ns {
+            compute();
+        }
+        self.owed_ns -= thread_ns()? - start;
+        self.next_ns += Self::PERIOD_NS;
+        let now = monotonic_ns()?;
+        let late = now.saturating_sub(self.next_ns) / Self::PERIOD_NS;
+        self.next_ns += late * Self::PERIOD_NS;
+        // who was kept from running does not make up for it
+        self.owed_ns = (self.owed_ns + self.use_ns * i64::try_from(late)?).min(0);
+        if self.next_ns > now {
+            std::thread::sleep(Duration::from_nanos(self.next_ns - now));
+        }
+        Ok(())
+    }
+}
+
+/// CPU time of the calling thread, ns.
+fn thread_ns() -> Result<i64> {
+    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.num_nanoseconds())
+}
