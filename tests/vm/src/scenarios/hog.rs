@@ -91,9 +91,9 @@ const COMPUTING: usize = 6;
 /// section 5).
 const CAP: f64 = 65.0;
 /// Of their run time.
-const VARIATION: f64 = 0.10;
+const VARIATION: f64 = 0.30;
 /// Mean number of them on the hog's CPU, waiting there.
-const STRAYS: f64 = 0.3;
+const STRAYS: f64 = 0.6;
 /// Looks at where they are, 50 ms apart.
 const LOOKS: u32 = 100;
 

