@@ -56,7 +56,7 @@ pub const SCENE_COMPARE: Scenario = Scenario {
 /// How far a sum of shares may be from 1.
 const SUM_TOLERANCE: f64 = 0.01;
 /// How far a share may be from what the observer sees.
-const SHARE_TOLERANCE: f64 = 0.03;
+const SHARE_TOLERANCE: f64 = 0.06;
 /// Relative difference of the instructions of two runs.
 const WORK_TOLERANCE: f64 = 0.01;
 
