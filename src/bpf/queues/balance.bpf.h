@@ -227,17 +227,12 @@ __noinline int balance_fill(s32 by)
 			consider_fill(cpu, by);
 	}
 	cpu = pass->to_cpu;
-	if (cpu < 0)
-		return 0;
-	if (!haul_of(ARTIS_MIGRATION_FILL, by))
+	if (cpu < 0 || !haul_of(ARTIS_MIGRATION_FILL, by))
 		return 0;
 	moved = steal(ARTIS_MIGRATION_FILL, nrt_dsq(by), cpu, by);
 	if (!moved)
 		return 0;
-	cpu_of(cpu)->own_hint = 1;
-	rt_queued_hint = 1;
-	this_cpu()->stat[ARTIS_STAT_PUSH] += moved;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	gave_to_rt(cpu, ARTIS_STAT_PUSH, moved);
 	return moved;
 }
 
@@ -279,10 +274,7 @@ __noinline int balance_relieve(s32 by)
 	if (pass->to_cpu >= 0 && pass->to_cpu != cpu && haul_of(ARTIS_MIGRATION_RT_RT, by)) {
 		moved = steal(ARTIS_MIGRATION_RT_RT, own_dsq(cpu), pass->to_cpu, by);
 		if (moved) {
-			cpu_of(pass->to_cpu)->own_hint = 1;
-			rt_queued_hint = 1;
-			this_cpu()->stat[ARTIS_STAT_BALANCE_RT] += moved;
-			scx_bpf_kick_cpu(pass->to_cpu, SCX_KICK_IDLE);
+			gave_to_rt(pass->to_cpu, ARTIS_STAT_BALANCE_RT, moved);
 			return moved;
 		}
 	}

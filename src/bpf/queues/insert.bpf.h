@@ -217,6 +217,15 @@ static __always_inline u64 rt_vtime(struct artis_task *t, s32 cpu)
 	return t->vtime;
 }
 
+/* An NRT CPU has put @n tasks into the own queue of RT CPU @cpu; @why counts them. */
+static __always_inline void gave_to_rt(s32 cpu, enum artis_stat why, u32 n)
+{
+	cpu_of(cpu)->own_hint = 1;
+	rt_queued_hint = 1;
+	this_cpu()->stat[why] += n;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
 /* The own queue of RT CPU @cpu, for a calm task that NRT CPUs may take back. */
 static __always_inline void insert_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 u64 enq_flags)

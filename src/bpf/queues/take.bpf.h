@@ -163,10 +163,7 @@ __noinline int push_calm(u32 group)
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(cpu), 0))
 			continue;
 		seat_join(t, seat_of_cpu(cpu));
-		cpu_of(cpu)->own_hint = 1;
-		rt_queued_hint = 1;
-		count(ARTIS_STAT_PUSH);
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		gave_to_rt(cpu, ARTIS_STAT_PUSH, 1);
 		return 1;
 	}
 	group_nr(group)->calm_hint = 0;
@@ -290,7 +287,7 @@ __noinline int take_from_groups(s32 cpu)
 }
 
 /* What NRT CPUs do for others once they have a task of their own. */
-static __always_inline void serve_others(struct artis_cpu *c, s32 cpu)
+static __always_inline void serve_others(s32 cpu)
 {
 	if (unlikely(group_of(cpu)->calm_hint))
 		push_calm(llc_of(cpu));
@@ -345,7 +342,7 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		keep(c, t, prev, policy.slice_nrt_ns);
 	}
 	/* then, or what it gives away would come straight back */
-	serve_others(c, cpu);
+	serve_others(cpu);
 }
 
 #endif /* ARTIS_QUEUES_TAKE_BPF_H */
