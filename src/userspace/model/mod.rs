@@ -3,10 +3,18 @@
 //! this room knows neither BPF nor a terminal.
 
 mod describe;
+mod field;
+mod hist;
 mod rates;
+mod snapshot;
+mod task;
 
 pub use describe::{COUNTERS, Counter, CpuMetrics, Group, Metrics};
+pub use field::{Described, Field, Kind, Value};
+pub use hist::{Hist, SLOTS};
 pub use rates::{MULTIPLIER_MAX, load, power};
+pub use snapshot::{Begin, EVENTS, Event, Lost, Snapshot, What};
+pub use task::{CauseMetrics, History, POINTS, Placed, Point, Task, TaskMetrics, cause_name};
 
 use std::collections::BTreeMap;
 
@@ -48,7 +56,7 @@ pub struct CpuReading {
     /// Does an ext task run here?
     pub ext_running: bool,
     /// The task that runs here, unless the CPU is idle.
-    pub running: Option<Task>,
+    pub running: Option<Running>,
     /// Time of tasks that could leave in kernel sections here, ns; RT CPUs only.
     pub residence_ns: u64,
     /// The longest of these sections, ns.
@@ -74,9 +82,9 @@ pub struct RtShare {
     pub total_ns: u64,
 }
 
-/// A task as far as the outlets show it.
+/// The task on a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct Running {
     /// Thread id.
     pub pid: u32,
     /// Its name, made printable.

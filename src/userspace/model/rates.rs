@@ -173,7 +173,7 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
 
 #[cfg(test)]
 mod tests {
-    use super::super::Task;
+    use super::super::Running;
     use super::*;
 
     const EVICTION: usize = abi::artis_stat_ARTIS_STAT_EVICTION as usize;
@@ -240,7 +240,7 @@ mod tests {
         after.residence_ns = 4_000_000;
         after.residence_max_ns = 9_500;
         after.rt = RtShare { avg: 0.0, in_rt: true, updated_ns: 2_000_000_000, total_ns: 0 };
-        after.running = Some(Task { pid: 7, comm: "hog".into(), realtime: true });
+        after.running = Some(Running { pid: 7, comm: "hog".into(), realtime: true });
         let prev =
             Reading { now_ns: 1_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![before] };
         let now =

@@ -12,7 +12,7 @@ use super::{Scheduler, sample};
 use crate::abi::bindings::ARTIS_SHARE_SHIFT;
 use crate::abi::{CpuKind, MAX_LLCS, artis_cpu};
 use crate::daemon::task;
-use crate::model::{CpuReading, Reading, RtShare, Task, TaskReading, printable};
+use crate::model::{CpuReading, Reading, RtShare, Running, TaskReading, printable};
 
 impl Scheduler<'_> {
     /// Looks at all counters now.
@@ -138,13 +138,13 @@ pub(super) fn rt_comm(cpu: &artis_cpu) -> String {
     printable(&cpu.rt_comm.map(i8::cast_unsigned))
 }
 
-fn running(cpu: &artis_cpu) -> Option<Task> {
+fn running(cpu: &artis_cpu) -> Option<Running> {
     if cpu.rt.in_rt != 0 {
-        return Some(Task { pid: cpu.rt_pid, comm: rt_comm(cpu), realtime: true });
+        return Some(Running { pid: cpu.rt_pid, comm: rt_comm(cpu), realtime: true });
     }
     (cpu.ext_running != 0 && cpu.curr_pid != 0).then(|| {
         // a thread that has ended meanwhile has no name any more
         let comm = fs::read(format!("/proc/{}/comm", cpu.curr_pid)).unwrap_or_default();
-        Task { pid: cpu.curr_pid, comm: printable(comm.trim_ascii_end()), realtime: false }
+        Running { pid: cpu.curr_pid, comm: printable(comm.trim_ascii_end()), realtime: false }
     })
 }
