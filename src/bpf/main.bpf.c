@@ -27,6 +27,7 @@ char _license[] SEC("license") = "GPL";
 #include "ledger/seat.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/cgroup.bpf.h"
+#include "ledger/class.bpf.h"
 #include "ledger/section.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"

@@ -115,6 +115,10 @@ struct artis_policy {
 	u32 imbalance_pct;
 	/* moves by one with each change of this struct after load */
 	u32 seq;
+	/* share of each second that RT1+ tasks may use of a CPU while others wait for it, percent */
+	u32 rt1_budget_pct;
+	/* run of a round-robin RT1+ task while equals wait, ms */
+	u32 rt1_rr_ms;
 	/* descriptors up to which poll(2) counts as sleeping */
 	u32 poll_fds_max;
 	/* CPU ids below this are looked at: highest possible CPU + 1 */
@@ -125,7 +129,7 @@ struct artis_policy {
 	u8 cpu_kind[ARTIS_MAX_CPUS];
 };
 
-_Static_assert(sizeof(struct artis_policy) == 12 * 8 + 8 * 4 + 512 + 1024,
+_Static_assert(sizeof(struct artis_policy) == 12 * 8 + 10 * 4 + 512 + 1024,
 	       "struct artis_policy has padding: both languages must see the same bytes");
 
 /* Where CPUs lie; written by the daemon before it attaches and with each new partition. */

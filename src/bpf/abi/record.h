@@ -38,6 +38,7 @@ enum artis_class {
 	ARTIS_CLASS_RT0 = 3, /* rt or dl class, bound to RT CPUs */
 	ARTIS_CLASS_RT_FREE = 4, /* rt or dl class, may run on NRT CPUs, too */
 	ARTIS_CLASS_KERNEL_RT = 5, /* kernel thread of the rt, dl or stop class */
+	ARTIS_CLASS_RT1 = 6, /* RT1+: ext class, by priority, before all NRT tasks */
 };
 
 struct artis_record {
@@ -81,7 +82,8 @@ struct artis_task_record {
 	u8 rt_allowed;
 	/* enum artis_section while it did not run */
 	u8 section;
-	u8 pad;
+	/* RT1+ priority, 0: none */
+	u8 rt1;
 	/* the call of that section */
 	u32 section_nr;
 	/* CPUs that it may run on */

@@ -8,6 +8,7 @@
 #define ARTIS_ABI_STAT_H
 
 #include "hist.h"
+#include "../policy/rt1.h"
 
 enum artis_stat {
 	/* attempts: endangering entries by tasks that could migrate, on any CPU */
@@ -40,6 +41,9 @@ enum artis_stat {
 	ARTIS_STAT_BALANCE_NRT, /* task taken off an RT CPU because that had more load */
 	ARTIS_STAT_BALANCE_RT, /* task moved from one RT CPU to another */
 	ARTIS_STAT_BALANCE_LLC, /* task moved between groups of NRT CPUs */
+	ARTIS_STAT_RETURN, /* RT1+ task sent to an RT CPU: woken, displaced, or its section is over */
+	ARTIS_STAT_RT1_PREEMPT, /* preemption for an RT1+ task */
+	ARTIS_STAT_RT1_THROTTLE, /* RT1+ tasks used up their share of a second of a CPU */
 
 	/* how evicted tasks leave an RT CPU: see policy/handover.h */
 	ARTIS_STAT_HANDOVER, /* through the FIFO of the pair */
@@ -121,6 +125,12 @@ struct artis_cpu {
 	u64 curr_vtime;
 	/* thread id of the ext task running here, 0: none */
 	u32 curr_pid;
+	/* its RT1+ priority, 0: an NRT task */
+	u32 curr_rt1;
+	/* runnable RT1+ tasks of this RT CPU; changed by any CPU */
+	u32 rt1_nr;
+	/* what RT1+ tasks used of this second */
+	struct artis_rt1_budget rt1;
 	/* why that task has to leave this RT CPU: see enum artis_causes; 0: it need not */
 	u32 evict_cause;
 	/* clock of virtual time among the tasks that may run on this CPU only, or on RT CPUs only */

@@ -143,12 +143,30 @@ struct artis_task {
 	u8 bound_nrt;
 	/* it ran on an RT CPU last */
 	u8 on_rt;
-	u8 pad[2];
+	/* RT1+ priority, 0: it is an NRT task */
+	u8 rt1;
+	/* of equal priority, it takes turns with others */
+	u8 rt1_rr;
+	/* where it is counted as an RT1+ task of an RT CPU: CPU + 1, 0: nowhere */
+	u32 rt1_on;
+	u32 pad;
+	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
+	u64 rt1_order;
 	/* the watch that its stats are of, see report/tally.bpf.h */
 	u32 watch_seq;
 	/* p->se.sum_exec_runtime at its last record, ns */
 	u64 told_exec_ns;
 	struct artis_task_stats stats;
+};
+
+/* What the class of a task is to be (BPF_PROG_RUN). */
+struct artis_set_class {
+	u32 pid;
+	/* RT1+ priority, 0: an NRT task */
+	u32 rt1;
+	/* takes turns with equals */
+	u32 rr;
+	u32 pad;
 };
 
 #endif /* ARTIS_ABI_TASK_H */

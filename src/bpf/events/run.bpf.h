@@ -39,8 +39,9 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->section = t->section;
 	c->section_nr = t->section_nr;
 	c->attempts = 0;
-	c->curr_vtime = t->vtime;
+	c->curr_vtime = order_of(t, t->vtime);
 	c->curr_pid = p->pid;
+	c->curr_rt1 = t->rt1;
 	c->curr_calm = is_calm(t);
 	c->movable = t->movable && !is_kernel_task(p);
 	if (c->kind == ARTIS_CPU_NRT) {
@@ -74,6 +75,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 
 	c->ext_running = 0;
 	c->curr_pid = 0;
+	c->curr_rt1 = 0;
 	if (!t)
 		return;
 	settle(c, cpu, t, p);

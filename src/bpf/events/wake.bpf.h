@@ -19,6 +19,7 @@ static __always_inline enum artis_place place(struct task_struct *p, struct arti
 		.unsettled = is_unsettled(p, t),
 		.on_rt = is_rt_cpu(cpu),
 		.put_back = reenq,
+		.rt1 = !!t->rt1,
 		.displaced = reenq && is_held(cpu_of(cpu), scx_bpf_now()),
 		.ahead = is_ahead(t),
 	};
@@ -41,6 +42,34 @@ static __always_inline void count_exempt(const struct task_struct *p, const stru
 		count(ARTIS_STAT_EXEMPT_KTHREAD);
 }
 
+/* An RT CPU for RT1+ task @p, which is calm and out of any section: an idle one, or whose task is lower. */
+static __always_inline s32 pick_rt1_rt(struct task_struct *p, struct artis_task *t)
+{
+	s32 cpu = pick_idle_rt(p, t);
+
+	if (cpu >= 0)
+		return cpu;
+	cpu = lower_rt(t);
+	return cpu >= 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ? cpu : -EBUSY;
+}
+
+/* A woken RT1+ task prefers an RT CPU, also one that computes for somebody lower. */
+static __noinline s32 select_rt1(struct task_struct *p, struct artis_task *t, s32 prev_cpu)
+{
+	s32 cpu;
+
+	if (place(p, t, prev_cpu, true, false) != ARTIS_PLACE_RT_IDLE)
+		return -EBUSY;
+	cpu = pick_rt1_rt(p, t);
+	if (cpu < 0)
+		return cpu;
+	refresh(p, t, cpu);
+	insert_guest(p, t, cpu, 0);
+	count(ARTIS_STAT_RETURN);
+	tally_why(t, ARTIS_STAT_RETURN);
+	return cpu;
+}
+
 /* Not called by the kernel for tasks that may run on one CPU only. */
 s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -51,8 +80,14 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		return prev_cpu;
 	note_partition(p, t);
 	tally_ready(t);
+	take_place(p, t, true);
 	if (!t->movable)
 		return prev_cpu;
+	if (unlikely(t->rt1)) {
+		cpu = select_rt1(p, t, prev_cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
 	cpu = pick_idle_nrt(p, t, t->nrt_cpu);
 	if (cpu >= 0) {
 		group_join(t, cpu);
@@ -154,6 +189,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	t->queued_seq++;
 	tally_ready(t);
+	take_place(p, t, woken);
 	if (reenq)
 		count(ARTIS_STAT_REENQUEUE);
 	note_partition(p, t);
@@ -173,6 +209,18 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	where = place(p, t, cpu, woken, reenq);
+	if (unlikely(t->rt1) && where == ARTIS_PLACE_RT_IDLE && !(enq_flags & SCX_ENQ_LAST)) {
+		rt = pick_rt1_rt(p, t);
+		if (rt >= 0) {
+			insert_guest(p, t, rt, enq_flags);
+			scx_bpf_kick_cpu(rt, SCX_KICK_IDLE);
+			count(ARTIS_STAT_RETURN);
+			tally_why(t, ARTIS_STAT_RETURN);
+			return;
+		}
+		insert_nrt(p, t, cpu, true, enq_flags);
+		return;
+	}
 	/* a guest makes way for those who have no other CPU */
 	if (where == ARTIS_PLACE_RT_STAY && !cpu_of(cpu)->own_nr &&
 	    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {

@@ -9,6 +9,7 @@
 #define ARTIS_LEDGER_SEAT_BPF_H
 
 #include "../policy/fair.h"
+#include "../policy/rt1.h"
 
 /* Passes over which the weight of a group is looked at. */
 #define ARTIS_RECENT 4
@@ -26,6 +27,8 @@ struct artis_group {
 	u32 nr_cpus;
 	/* its queue may hold a calm task that an RT CPU could run; a hint, set after inserting */
 	u32 calm_hint;
+	/* an RT1+ task may wait in its queue; a hint, set after inserting */
+	u32 rt1_hint;
 	/* RT CPU + 1 that asks for work, the last one to do so; 0: none */
 	u32 asking;
 	/* M of its CPUs together when it was last evened out (policy/load.h) */
@@ -74,9 +77,25 @@ static __always_inline bool is_bound(const struct artis_task *t)
 	return t->bound_nrt || !t->movable;
 }
 
+/* The place of @t in a queue where NRT tasks are ordered by virtual time, and its own is @vtime. */
+static __always_inline u64 order_of(const struct artis_task *t, u64 vtime)
+{
+	return unlikely(t->rt1) ? t->rt1_order : vtime;
+}
+
+/* It is no more among the runnable RT1+ tasks of an RT CPU. */
+static __always_inline void rt1_leave(struct artis_task *t)
+{
+	if (likely(!t->rt1_on))
+		return;
+	__sync_fetch_and_sub(&cpu_of(t->rt1_on - 1)->rt1_nr, 1);
+	t->rt1_on = 0;
+}
+
 /* It sleeps, ends, or leaves the ext class. */
 static __always_inline void seat_leave(struct artis_task *t)
 {
+	rt1_leave(t);
 	if (t->seat == ARTIS_SEAT_NONE)
 		return;
 	seat_add(t->seat, -(s64)t->seat_weight);
@@ -98,6 +117,10 @@ static __always_inline void seat_join(struct artis_task *t, u32 seat)
 	t->seat = seat;
 	t->seat_weight = t->weight;
 	seat_add(seat, t->seat_weight);
+	if (unlikely(t->rt1) && seat < ARTIS_SEAT_GROUP) {
+		t->rt1_on = seat;
+		__sync_fetch_and_add(&cpu_of(seat - 1)->rt1_nr, 1);
+	}
 	if (likely(!is_bound(t)))
 		return;
 	cpu = seat < ARTIS_SEAT_GROUP ? (s32)seat - 1 : t->nrt_cpu;

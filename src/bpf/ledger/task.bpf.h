@@ -109,6 +109,8 @@ static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct art
 		t->history.quiet_run_ns += run_ns;
 	if (c->kind == ARTIS_CPU_NRT && t->weight)
 		clock_run(cpu, run_ns);
+	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
+		count(ARTIS_STAT_RT1_THROTTLE);
 	c->ext_ns += run_ns;
 	if (watches(ARTIS_WATCH_TASKS)) {
 		t->stats.run_ns[c->kind == ARTIS_CPU_RT] += run_ns;

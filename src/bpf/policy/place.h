@@ -33,6 +33,8 @@ struct artis_place_in {
 	bool put_back;
 	/* and the rt/dl task has been there for long */
 	bool displaced;
+	/* firm real time: it prefers RT CPUs, also busy ones, and its share of time is no matter */
+	bool rt1;
 	/* it computed longer than its share: ahead of the clock by lead_max_ns */
 	bool ahead;
 };
@@ -53,6 +55,9 @@ static inline enum artis_place artis_place(const struct artis_place_in *in)
 							       ARTIS_PLACE_NRT;
 	if (in->section != ARTIS_SECTION_NONE)
 		return ARTIS_PLACE_NRT;
+	/* a real-time task or one of higher priority took its CPU: not to wait beneath it */
+	if (in->rt1)
+		return ARTIS_PLACE_RT_IDLE;
 	if (in->on_rt && in->displaced)
 		return ARTIS_PLACE_NRT;
 	if (in->on_rt)

@@ -53,6 +53,7 @@ __noinline int look_at_rt(s32 cpu, s32 by)
 		.rt_busy = c->rt.in_rt,
 		.rt_held = is_held(c, pass->now_ns),
 		.rt_bound = !!c->own_nr,
+		.rt1 = c->rt1_nr,
 		.near = llc_of(cpu) == llc_of(by),
 	};
 	return 0;
@@ -106,6 +107,7 @@ __noinline int look_at_group(s32 by)
 		.queued = queued > 0 ? queued : 0,
 		/* the scan tells */
 		.calm_waiting = queued > 0,
+		.rt1_waiting = g->rt1_hint,
 		.near = true,
 	};
 	return 0;
@@ -133,6 +135,7 @@ static __always_inline struct artis_candidate candidate_of(const struct artis_ta
 		.settled = !(facts & ARTIS_FACT_UNSETTLED),
 		.allowed = !(facts & ARTIS_FACT_BARRED),
 		.rt_only = !t->movable,
+		.rt1 = !!t->rt1,
 	};
 }
 
@@ -166,6 +169,8 @@ static __always_inline enum artis_stat why_of(enum artis_migration migration)
 		return ARTIS_STAT_PUSH;
 	case ARTIS_MIGRATION_RT_RT:
 		return ARTIS_STAT_BALANCE_RT;
+	case ARTIS_MIGRATION_RETURN:
+		return ARTIS_STAT_RETURN;
 	case ARTIS_MIGRATION_RT_NRT:
 		return ARTIS_STAT_BALANCE_NRT;
 	default:
@@ -201,13 +206,13 @@ __noinline int steal(enum artis_migration migration, u64 from_dsq, s32 to_cpu, s
 		if (!takes(migration, t, facts, by))
 			continue;
 		if (to_cpu >= 0) {
-			scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_rt_ns);
+			scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_rt(t));
 			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, rt_vtime(t, to_cpu));
 			ok = scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(to_cpu), 0);
 		} else {
 			group_join(t, by);
 			scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_nrt_ns);
-			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, t->vtime);
+			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, order_of(t, t->vtime));
 			ok = scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, nrt_dsq(by), 0);
 		}
 		/* it ran or left meanwhile */
@@ -225,7 +230,7 @@ __noinline int steal(enum artis_migration migration, u64 from_dsq, s32 to_cpu, s
 __noinline int haul_of(enum artis_migration migration, s32 by)
 {
 	struct artis_pass *pass = pass_of(by);
-	bool gives = migration == ARTIS_MIGRATION_FILL;
+	bool gives = migration == ARTIS_MIGRATION_FILL || migration == ARTIS_MIGRATION_RETURN;
 	bool among_rt = migration == ARTIS_MIGRATION_RT_RT;
 	struct artis_seat *from = gives ? &pass->group : &pass->from;
 	struct artis_seat *to = gives || among_rt ? &pass->to : &pass->group;
@@ -249,6 +254,46 @@ __noinline int consider_fill(s32 cpu, s32 by)
 	pass->to = pass->one;
 	pass->to_cpu = cpu;
 	return 0;
+}
+
+/* Is RT CPU @cpu a better one for an RT1+ task to return to? */
+__noinline int consider_return(s32 cpu, s32 by)
+{
+	struct artis_pass *pass = pass_of(by);
+
+	look_at_rt(cpu, by);
+	if (!artis_filter(ARTIS_MIGRATION_RETURN, &pass->group, &pass->one, &policy) ||
+	    !artis_prefers_to(ARTIS_MIGRATION_RETURN, &pass->one,
+			      pass->to_cpu >= 0 ? &pass->to : NULL))
+		return 0;
+	pass->to = pass->one;
+	pass->to_cpu = cpu;
+	return 0;
+}
+
+/* An RT1+ task that waits in the queue of @by's group goes to an RT CPU, whatever the loads. */
+__noinline int balance_return(s32 by)
+{
+	struct artis_pass *pass = pass_of(by);
+	s32 cpu, moved;
+
+	pass->to_cpu = -1;
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		if (is_rt_cpu(cpu))
+			consider_return(cpu, by);
+	}
+	cpu = pass->to_cpu;
+	if (cpu < 0 || !haul_of(ARTIS_MIGRATION_RETURN, by))
+		return 0;
+	moved = steal(ARTIS_MIGRATION_RETURN, nrt_dsq(by), cpu, by);
+	if (!moved) {
+		group_of(by)->rt1_hint = 0;
+		return 0;
+	}
+	gave_to_rt(cpu, ARTIS_STAT_RETURN, moved);
+	/* a guest that computes there makes way */
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return moved;
 }
 
 /* @by's group gives to the RT CPU with the least load. */
@@ -384,6 +429,9 @@ __noinline int balance(s32 by)
 		return 0;
 	pass->now_ns = now_ns;
 	look_at_group(by);
+	/* no fill in the round of a return (model section 6) */
+	if (unlikely(g->rt1_hint) && balance_return(by))
+		return 0;
 	if (nr_groups > 1 && is_due(&g->looked_far_ns, now_ns, policy.balance_nrt_ns) &&
 	    balance_groups(by))
 		return 0;

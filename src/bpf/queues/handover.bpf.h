@@ -110,7 +110,8 @@ static __always_inline bool accept(u64 entry, s32 cpu, u64 slice_ns)
 		goto stale;
 	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t) {
-		scx_bpf_dsq_insert_vtime(p, nrt_dsq(cpu), slice_ns, vtime_in(t, llc_of(cpu)), 0);
+		scx_bpf_dsq_insert_vtime(p, nrt_dsq(cpu), slice_ns,
+					 order_of(t, vtime_in(t, llc_of(cpu))), 0);
 		ok = queued_seq(p, t) == artis_ring_seq(entry);
 		if (!ok)
 			scx_bpf_dispatch_cancel();
@@ -118,8 +119,8 @@ static __always_inline bool accept(u64 entry, s32 cpu, u64 slice_ns)
 	if (ok) {
 		group_join(t, cpu);
 		seat_join(t, seat_of_cpu(cpu));
-		if (artis_before(t->vtime, cpu_of(cpu)->came_vtime))
-			cpu_of(cpu)->came_vtime = t->vtime;
+		if (artis_before(order_of(t, t->vtime), cpu_of(cpu)->came_vtime))
+			cpu_of(cpu)->came_vtime = order_of(t, t->vtime);
 	}
 	bpf_task_release(p);
 stale:

@@ -35,6 +35,16 @@ static __always_inline u64 slice_nrt(s32 cpu)
 
 #include "handover.bpf.h"
 
+/*
+ * RT1+ task @p comes anew: it has woken, or its turn was over. Who was preempted keeps its place,
+ * before those of its rank that came later (sched(7)).
+ */
+static __always_inline void take_place(const struct task_struct *p, struct artis_task *t, bool woken)
+{
+	if (unlikely(t->rt1) && (woken || !t->rt1_order || (t->rt1_rr && !p->scx.slice)))
+		t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
+}
+
 /* Nobody is far behind the clock or far ahead of it. */
 static __always_inline void clamp_vtime(struct artis_task *t, s32 cpu)
 {
@@ -138,11 +148,78 @@ static __always_inline void preempt_if_behind(s32 cpu, u64 vtime)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
+	/* by virtual time among NRT tasks only */
+	if (unlikely(c->curr_rt1))
+		return;
 	if (c->kind != ARTIS_CPU_NRT || !c->ext_running || !c->curr_calm ||
 	    !artis_preempts(&policy, vtime, c->curr_vtime))
 		return;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	count(ARTIS_STAT_PREEMPT);
+}
+
+/* Slice of @t on an RT CPU, where nobody but equals in turns would end it earlier. */
+static __always_inline u64 slice_rt(const struct artis_task *t)
+{
+	u64 turn_ns = (u64)policy.rt1_rr_ms * 1000000;
+
+	return unlikely(t->rt1_rr) && turn_ns < policy.slice_rt_ns ? turn_ns : policy.slice_rt_ns;
+}
+
+/* The RT CPU with the lowest rank below @t's, or a negative number. Looks at each CPU once. */
+__noinline s32 lower_rt(struct artis_task *t)
+{
+	s32 cpu, best = -1;
+	u32 rank;
+
+	if (!t || !t->rt_allowed)
+		return -1;
+	rank = t->rt1;
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *c = cpu_of(cpu);
+
+		if (c->kind != ARTIS_CPU_RT || c->rt.in_rt || c->rt1_nr > 1 || c->curr_rt1 >= rank)
+			continue;
+		rank = c->curr_rt1;
+		best = cpu;
+		if (!rank)
+			break;
+	}
+	return best;
+}
+
+/* The NRT CPU near @here with the lowest rank below @t's, or a negative number. */
+__noinline s32 lower_nrt(struct artis_task *t, s32 here)
+{
+	s32 cpu, best = -1;
+	u32 rank, i;
+
+	if (!t)
+		return -1;
+	rank = t->rt1;
+	bpf_for(i, 0, ARTIS_NEAR) {
+		cpu = near_of(here, i);
+		if (cpu == ARTIS_NO_CPU)
+			break;
+		if (cpu_of(cpu)->rt.in_rt || cpu_of(cpu)->curr_rt1 >= rank)
+			continue;
+		rank = cpu_of(cpu)->curr_rt1;
+		best = cpu;
+		if (!rank)
+			break;
+	}
+	return best;
+}
+
+/* RT1+ task @t was queued for @cpu: whoever is lower there makes way. */
+static __always_inline void preempt_for_rt1(s32 cpu, const struct artis_task *t)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+
+	if (!c->ext_running || c->rt.in_rt || c->curr_rt1 >= t->rt1)
+		return;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	count(ARTIS_STAT_RT1_PREEMPT);
 }
 
 /* From RT CPU @here to NRT CPU @to without waiting, if that is possible. */
@@ -152,7 +229,7 @@ static __always_inline bool insert_handover(struct task_struct *p, struct artis_
 	if (policy.handover != ARTIS_HANDOVER_FIFO || !hand_over(p, t, here, to))
 		return false;
 	/* one that computes looks at once, and goes on if its task comes first; others look soon */
-	if (idle || cpu_of(to)->curr_calm)
+	if (idle || cpu_of(to)->curr_calm || unlikely(t->rt1))
 		scx_bpf_kick_cpu(to, idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
 	return true;
 }
@@ -169,7 +246,7 @@ static __noinline bool insert_group(struct task_struct *p, struct artis_task *t,
 		return true;
 	group_join(t, to);
 	seat_join(t, seat_of_cpu(to));
-	scx_bpf_dsq_insert_vtime(p, nrt_dsq(to), slice_nrt(to), t->vtime, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, nrt_dsq(to), slice_nrt(to), order_of(t, t->vtime), enq_flags);
 	if (idle)
 		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
 	return false;
@@ -182,7 +259,7 @@ static __noinline bool insert_group(struct task_struct *p, struct artis_task *t,
 static __always_inline void insert_nrt(struct task_struct *p, struct artis_task *t, s32 here,
 				       bool calm, u64 enq_flags)
 {
-	s32 idle;
+	s32 idle, to;
 
 	/* alone on an NRT CPU that goes idle: only this wakes it (kernel.md 3.1) */
 	if ((enq_flags & SCX_ENQ_LAST) && !is_rt_cpu(here) &&
@@ -192,8 +269,20 @@ static __always_inline void insert_nrt(struct task_struct *p, struct artis_task 
 		return;
 	}
 	idle = pick_idle_nrt(p, t, here);
-	if (insert_group(p, t, idle >= 0 ? idle : t->nrt_cpu, idle >= 0, enq_flags) || idle >= 0)
+	to = idle >= 0 ? idle : t->nrt_cpu;
+	if (unlikely(t->rt1) && idle < 0) {
+		s32 lower = lower_nrt(t, here);
+
+		if (lower >= 0 && (t->nrt_all || bpf_cpumask_test_cpu(lower, p->cpus_ptr)))
+			to = lower;
+	}
+	if (insert_group(p, t, to, idle >= 0, enq_flags) || idle >= 0)
 		return;
+	if (unlikely(t->rt1)) {
+		preempt_for_rt1(to, t);
+		group_of(to)->rt1_hint = 1;
+		return;
+	}
 	if (calm && t->rt_allowed)
 		group_of(t->nrt_cpu)->calm_hint = 1;
 	if (t->nrt_cpu != here || (enq_flags & SCX_ENQ_WAKEUP))
@@ -205,7 +294,7 @@ static __always_inline void insert_own(struct task_struct *p, struct artis_task 
 				       u64 slice_ns, u64 vtime, u64 enq_flags)
 {
 	seat_join(t, seat_of_cpu(cpu));
-	scx_bpf_dsq_insert_vtime(p, own_dsq(cpu), slice_ns, vtime, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, own_dsq(cpu), slice_ns, order_of(t, vtime), enq_flags);
 	cpu_of(cpu)->own_hint = 1;
 }
 
@@ -213,9 +302,9 @@ static __always_inline void insert_own(struct task_struct *p, struct artis_task 
 static __always_inline u64 rt_vtime(struct artis_task *t, s32 cpu)
 {
 	if (!t->movable)
-		return t->vtime - ARTIS_BOUND_FIRST;
+		return order_of(t, t->vtime - ARTIS_BOUND_FIRST);
 	group_join(t, near_of(cpu, 0));
-	return t->vtime;
+	return order_of(t, t->vtime);
 }
 
 /* An NRT CPU has put @n tasks into the own queue of RT CPU @cpu; @why counts them. */
@@ -231,9 +320,11 @@ static __always_inline void gave_to_rt(s32 cpu, enum artis_stat why, u32 n)
 static __always_inline void insert_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 u64 enq_flags)
 {
-	insert_own(p, t, cpu, policy.slice_rt_ns, rt_vtime(t, cpu), enq_flags);
+	insert_own(p, t, cpu, slice_rt(t), rt_vtime(t, cpu), enq_flags);
 	if (!rt_queued_hint)
 		rt_queued_hint = 1;
+	if (unlikely(t->rt1))
+		preempt_for_rt1(cpu, t);
 }
 
 #endif /* ARTIS_QUEUES_INSERT_BPF_H */

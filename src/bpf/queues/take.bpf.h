@@ -42,7 +42,7 @@ static __always_inline bool is_queued(const struct task_struct *p)
 static __always_inline void keep(struct artis_cpu *c, struct artis_task *t,
 				 struct task_struct *prev, u64 slice_ns)
 {
-	c->curr_vtime = t->vtime;
+	c->curr_vtime = order_of(t, t->vtime);
 	c->curr_calm = is_calm(t);
 	scx_bpf_task_set_slice(prev, slice_ns);
 }
@@ -90,20 +90,62 @@ static __always_inline void ask_for_work(s32 cpu)
 	scx_bpf_kick_cpu(nrt, SCX_KICK_PREEMPT);
 }
 
+/* A round-robin RT1+ task whose turn is over goes behind its equals. */
+static __always_inline void next_turn(const struct task_struct *p, struct artis_task *t)
+{
+	if (unlikely(t->rt1_rr) && !p->scx.slice)
+		t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
+}
+
+/*
+ * RT1+ tasks have used up their share of this second of @cpu: the first of @dsq that is none runs
+ * now, if there is one. Without that, an endless RT1+ task would be the end of all others,
+ * kernel threads and the daemon among them, as with the kernel's own class before it
+ * had a throttle.
+ */
+__noinline bool let_lower_run(s32 cpu, u64 dsq)
+{
+	struct task_struct *p;
+	u32 seen = 0;
+
+	__sink(seen);
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		struct artis_task *t;
+
+		if (seen++ >= ARTIS_PUSH_SCAN)
+			break;
+		t = bpf_task_storage_get(&task_stor, p, 0, 0);
+		if (!t || t->rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_nrt_ns);
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool is_throttled(const struct artis_cpu *c)
+{
+	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
+}
+
 static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_task *t = NULL;
 	bool stays = false;
 
+	if (is_throttled(c) && let_lower_run(cpu, own_dsq(cpu)))
+		return;
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
 		if (!t)
 			return;
 		settle(c, cpu, t, prev);
 		clamp_vtime(t, cpu);
+		next_turn(prev, t);
 		/* who computes stays until it is too far ahead of those who wait on NRT CPUs */
 		stays = c->section < ARTIS_SECTION_CALL &&
-			(!t->movable || (!c->own_nr && is_calm(t) && !is_ahead(t)));
+			(!t->movable || (is_calm(t) && (t->rt1 || (!c->own_nr && !is_ahead(t)))));
 		if (stays && c->own_hint && comes_first(rt_vtime(t, cpu), own_dsq(cpu))) {
 			clock_pick(t, cpu);
 			keep(c, t, prev, t->movable ? policy.slice_rt_ns : policy.slice_nrt_ns);
@@ -188,7 +230,7 @@ __noinline int rescue_from(s32 cpu)
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
 		if (!t || !t->movable || is_migration_disabled(p))
 			continue;
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, t->vtime);
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, order_of(t, t->vtime));
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, group_dsq(t->group), 0))
 			continue;
 		seat_join(t, ARTIS_SEAT_GROUP + t->group);
@@ -252,11 +294,15 @@ static __always_inline bool take_from_rt(void)
 	return false;
 }
 
-/* Is the running task calm, and an RT CPU idle? Then let ops.enqueue place it. */
-static __always_inline bool could_go_to_rt(const struct artis_cpu *c, const struct artis_task *t)
+/*
+ * Is the running task calm, and an RT CPU idle or, for an RT1+ task, with somebody lower? Then
+ * let ops.enqueue place it: that is the return of an RT1+ task at the end of its section.
+ */
+static __always_inline bool could_go_to_rt(const struct artis_cpu *c, struct artis_task *t)
 {
-	return t->rt_allowed && c->section == ARTIS_SECTION_NONE && has_idle(rt_mask()) &&
-	       is_calm(t);
+	if (!t->rt_allowed || c->section != ARTIS_SECTION_NONE || !is_calm(t))
+		return false;
+	return has_idle(rt_mask()) || (unlikely(t->rt1) && lower_rt(t) >= 0);
 }
 
 /* Does the own queue of an NRT CPU come before the one that it shares? */
@@ -320,6 +366,7 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 	struct artis_task *t = NULL;
 	bool stays = false;
 	u32 came = 0;
+	u64 order;
 
 	if (unlikely(c->inbox)) {
 		c->came_vtime = group_of(cpu)->clock + ARTIS_VTIME_FAR;
@@ -328,16 +375,23 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		if (came && (came > 1 || (prev && is_queued(prev))))
 			wake_some_nrt();
 	}
+	if (is_throttled(c) &&
+	    (let_lower_run(cpu, own_dsq(cpu)) || let_lower_run(cpu, nrt_dsq(cpu)))) {
+		serve_others(cpu);
+		return;
+	}
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
 		if (!t)
 			return;
 		settle(c, cpu, t, prev);
 		clamp_vtime(t, cpu);
+		next_turn(prev, t);
+		order = order_of(t, t->vtime);
 		/* what came is not in the queue yet, but when this returns or moves a task */
-		stays = !(came && artis_before(c->came_vtime, t->vtime)) && !could_go_to_rt(c, t) &&
-			comes_first(t->vtime, nrt_dsq(cpu)) &&
-			(!c->own_hint || comes_first(t->vtime, own_dsq(cpu)));
+		stays = !(came && artis_before(c->came_vtime, order)) && !could_go_to_rt(c, t) &&
+			comes_first(order, nrt_dsq(cpu)) &&
+			(!c->own_hint || comes_first(order, own_dsq(cpu)));
 	}
 	if (stays) {
 		clock_pick(t, cpu);

@@ -17,7 +17,7 @@ extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym _
 extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
 
 /* How @p is treated, which may run on NRT CPUs or may not. */
-static __always_inline u8 class_of(const struct task_struct *p, bool movable)
+static __always_inline u8 class_of(const struct task_struct *p, u32 rt1, bool movable)
 {
 	if (is_realtime(p)) {
 		if (p->flags & PF_KTHREAD)
@@ -26,6 +26,8 @@ static __always_inline u8 class_of(const struct task_struct *p, bool movable)
 	}
 	if (is_kernel_task(p))
 		return ARTIS_CLASS_KERNEL;
+	if (rt1)
+		return ARTIS_CLASS_RT1;
 	return movable && p->nr_cpus_allowed > 1 ? ARTIS_CLASS_NRT : ARTIS_CLASS_BOUND;
 }
 
@@ -53,12 +55,12 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	/* not as @t remembers: real-time tasks change theirs without a word to us */
 	r->movable = bpf_cpumask_intersects(p->cpus_ptr, nrt);
 	r->rt_allowed = bpf_cpumask_intersects(p->cpus_ptr, rt);
-	r->class = class_of(p, r->movable);
+	r->class = class_of(p, t->rt1, r->movable);
 	r->exited = exited;
 	r->runnable = !p->__state; /* TASK_RUNNING */
 	r->calm = is_calm(t);
 	r->section = t->section;
-	r->pad = 0;
+	r->rt1 = t->rt1;
 	r->section_nr = t->section_nr;
 	r->nr_cpus_allowed = p->nr_cpus_allowed;
 	r->weight = t->weight;

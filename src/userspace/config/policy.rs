@@ -79,6 +79,10 @@ knobs! {
         "How an RT CPU hands over evicted tasks: through the dispatch queue or a wait-free FIFO";
     imbalance_pct: number(0, 1_000, "%"), 25 => imbalance_pct,
         "Imbalance of two loads, in percent of the lower, below which nothing moves";
+    rt1_budget_pct: number(1, 100, "%"), 95 => rt1_budget_pct,
+        "Share of each second that RT1+ tasks may use of a CPU while others wait for it; 100: all";
+    rt1_rr_ms: number(1, 1_000, "ms"), 100 => rt1_rr_ms,
+        "Turn of a round-robin RT1+ task while others of its priority wait";
     poll_fds_max: number(0, 1_024, "fds"), 16 => poll_fds_max,
         "Descriptors up to which poll(2) sleeps and does not endanger";
 }

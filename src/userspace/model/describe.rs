@@ -163,6 +163,12 @@ metrics! {
             "Tasks moved from one RT CPU to another because of their loads";
         Moved ARTIS_STAT_BALANCE_LLC balanced_llc "LLC to LLC":
             "Tasks moved between groups of NRT CPUs, each of which shares a last-level cache";
+        Moved ARTIS_STAT_RETURN returned "RT1+ to RT":
+            "RT1+ tasks sent to an RT CPU: woken, displaced, or their kernel section is over";
+        Moved ARTIS_STAT_RT1_PREEMPT rt1_preempted "for RT1+":
+            "Preemptions for an RT1+ task";
+        Moved ARTIS_STAT_RT1_THROTTLE rt1_throttled "throttled":
+            "Seconds of a CPU in which RT1+ tasks used up their share (--rt1-budget-pct)";
         Handed ARTIS_STAT_HANDOVER handed_over "through FIFO":
             "Evicted tasks that an RT CPU handed over through the wait-free FIFO of the pair of CPUs";
         Handed ARTIS_STAT_HANDOVER_FULL handover_full "FIFO full":

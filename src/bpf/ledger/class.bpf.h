@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which tasks are RT1+: as the daemon says (BPF_PROG_RUN), and as their parents were.
+ */
+#ifndef ARTIS_LEDGER_CLASS_BPF_H
+#define ARTIS_LEDGER_CLASS_BPF_H
+
+/* @p has this RT1+ priority from now on; 0: it is an NRT task. Its place in a queue changes when it is queued next. */
+static __always_inline void class_set(struct task_struct *p, struct artis_task *t, u32 rt1, bool rr)
+{
+	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+
+	t->rt1 = rt1;
+	t->rt1_rr = rt1 && rr;
+	t->rt1_order = rt1 ? artis_rt1_order(rt1, scx_bpf_now()) : 0;
+	if (c->curr_pid == p->pid && c->ext_running)
+		c->curr_rt1 = rt1;
+}
+
+/* A child is what its parent is, unless that asked for the opposite (SCHED_RESET_ON_FORK). */
+static __always_inline void class_inherit(const struct task_struct *p, struct artis_task *t)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct artis_task *of = bpf_task_storage_get(&task_stor, parent, 0, 0);
+
+	if (!of || !of->rt1 || p->sched_reset_on_fork)
+		return;
+	t->rt1 = of->rt1;
+	t->rt1_rr = of->rt1_rr;
+}
+
+/* Run by the daemon. Returns 0, or -ESRCH: there is no such task. */
+SEC("syscall")
+int artis_set_class(struct artis_set_class *args)
+{
+	struct task_struct *p = bpf_task_from_pid(args->pid);
+	struct artis_task *t;
+	int err = -ESRCH;
+
+	if (!p)
+		return err;
+	t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	if (t) {
+		class_set(p, t, args->rt1, args->rr);
+		err = 0;
+	}
+	bpf_task_release(p);
+	return err;
+}
+
+#endif /* ARTIS_LEDGER_CLASS_BPF_H */
