@@ -18,7 +18,7 @@ pub mod skel {
 }
 
 pub use bindings::artis_task;
-pub use skel::types::{artis_cpu, artis_policy, artis_sample, artis_topology};
+pub use skel::types::{artis_cpu, artis_policy, artis_sample, artis_set_class, artis_topology};
 
 /// Highest CPU id that the scheduler handles, plus one.
 pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;

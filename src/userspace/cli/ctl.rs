@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `scx_artis ctl`: the command line of the control of a running daemon.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::config::CpuSet;
+use crate::control::Class;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,10 +45,52 @@ pub enum CtlCommand {
         #[arg(allow_negative_numbers = true)] // to be told what is wrong with them
         value: String,
     },
+    /// Change the class of a task, and of the children that it has from then on
+    Class {
+        /// Its thread id
+        pid: u32,
+        #[allow(missing_docs)]
+        #[command(flatten)]
+        class: ClassOpts,
+    },
     /// Change which CPUs are kept clear for real-time tasks
     RtCpus {
         /// The new RT CPUs: a list (2-3,6) or a mask (0xc)
         #[arg(value_name = "CPUS")]
         cpus: CpuSet,
     },
+}
+
+/// What a task is to be.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ClassOpts {
+    /// rt1: firm real time, before all other tasks but hard real-time ones; nrt: everything else
+    #[arg(long, value_name = "CLASS")]
+    pub class: ClassName,
+    /// Of rt1: the higher the sooner
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u32).range(1..=98))]
+    #[arg(required_if_eq("class", "rt1"))]
+    pub priority: Option<u32>,
+    /// Of rt1: take turns with others of the same priority (--rt1-rr-ms)
+    #[arg(long)]
+    pub rr: bool,
+}
+
+/// The words for a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClassName {
+    /// Firm real time
+    Rt1,
+    /// Everything else
+    Nrt,
+}
+
+impl ClassOpts {
+    /// The class that the options say.
+    pub fn class(self) -> Class {
+        match (self.class, self.priority) {
+            (ClassName::Rt1, Some(priority)) => Class::Rt1 { priority, round_robin: self.rr },
+            _ => Class::Nrt,
+        }
+    }
 }

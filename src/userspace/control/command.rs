@@ -2,12 +2,14 @@
 //! `scx_artis ctl`: from the command line to a request, from the reply to text.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, anyhow};
 
 use super::{Reply, Request, State, ask, plain, table};
-use crate::cli::CtlCommand;
+use crate::cli::{CtlCommand, Run};
 use crate::config::{ConfigError, Knob};
 use crate::exit::Failure;
 
@@ -23,7 +25,10 @@ pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Resul
         (Reply::State(state), CtlCommand::Get { name, json }) => {
             show(&state, name.as_deref(), *json)?
         }
-        (Reply::Done { text, warnings }, CtlCommand::Set { .. } | CtlCommand::RtCpus { .. }) => {
+        (
+            Reply::Done { text, warnings },
+            CtlCommand::Set { .. } | CtlCommand::RtCpus { .. } | CtlCommand::Class { .. },
+        ) => {
             for warning in warnings {
                 eprintln!("scx_artis: warning: {warning}");
             }
@@ -51,8 +56,23 @@ fn request(command: &CtlCommand) -> Result<Request, ConfigError> {
             knob.parse(value).map_err(|error| ConfigError::Knob { name: knob.name(), error })?;
             Request::Set { name: name.clone(), value: value.clone() }
         }
+        CtlCommand::Class { pid, class } => Request::Class { pid: *pid, class: class.class() },
         CtlCommand::RtCpus { cpus } => Request::RtCpus { cpus: cpus.to_string() },
     })
+}
+
+/// Becomes the program of `run`, with its class.
+///
+/// # Errors
+/// What the daemon that listens at `path` says, or a program that cannot be run.
+pub fn run(run: &Run, path: &Path) -> Result<(), Failure> {
+    let (Some(program), args) = (run.command.first(), run.command.get(1..).unwrap_or_default())
+    else {
+        return Err(anyhow!("there is no program to run").into());
+    };
+    ask(path, &Request::Class { pid: std::process::id(), class: run.class.class() })?;
+    let error = Command::new(program).args(args).exec();
+    Err(Failure::Told { code: 2, text: format!("{}: {error}", program.display()) })
 }
 
 fn show(state: &State, name: Option<&str>, json: bool) -> Result<String, Failure> {

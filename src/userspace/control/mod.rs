@@ -12,7 +12,7 @@ mod server;
 mod table;
 
 pub use client::ask;
-pub use command::execute;
+pub use command::{execute, run};
 pub use server::{Asked, Server};
 
 use std::collections::BTreeMap;
@@ -54,6 +54,33 @@ pub enum Request {
         /// A list or a mask.
         cpus: String,
     },
+    /// Change the class of one task.
+    Class {
+        /// Its thread id.
+        pid: u32,
+        /// What it is to be.
+        class: Class,
+    },
+}
+
+/// What a task of the ext class may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Firm real time: before all NRT tasks.
+    Rt1 {
+        /// [`Class::PRIORITIES`].
+        priority: u32,
+        /// Does it take turns with others of its priority?
+        round_robin: bool,
+    },
+    /// Everything else.
+    Nrt,
+}
+
+impl Class {
+    /// Priorities of RT1+ tasks; 99 is left to the kernel's own real-time classes.
+    pub const PRIORITIES: std::ops::RangeInclusive<u32> = 1..=98;
 }
 
 /// What the daemon says to a [`Request`].

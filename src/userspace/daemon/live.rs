@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
 use crate::config::{CpuSet, KNOBS, Knob, Partition};
-use crate::control::{Reply, Request, State};
+use crate::control::{Class, Reply, Request, State};
 use crate::exit::Failure;
 
 /// A scheduler in charge, as far as it can be changed.
@@ -28,6 +28,12 @@ pub trait InCharge {
         wanted: &artis_policy,
         topology: &artis_topology,
     ) -> Result<()>;
+
+    /// Changes the class of the task with this thread id. `false`: there is no such task.
+    ///
+    /// # Errors
+    /// When BPF does not take it.
+    fn set_class(&mut self, pid: u32, class: Class) -> Result<bool>;
 }
 
 /// Does what `request` asks for. `setup` describes the scheduler in charge before and after;
@@ -54,6 +60,7 @@ pub fn answer(
                 .map_err(|error| Failure::Told { code: 2, text: format!("rt-cpus: {error}") })?;
             rt_cpus(rt, setup, scheduler, look()?)
         }
+        Request::Class { pid, class } => set_class(*pid, *class, scheduler),
     }
 }
 
@@ -83,6 +90,27 @@ fn set(
         false => format!("was {}", knob.text(before)),
     };
     let text = format!("{name} is {} ({was})", with_unit(knob, after));
+    Ok(Reply::Done { text, warnings: Vec::new() })
+}
+
+fn set_class(pid: u32, class: Class, scheduler: &mut impl InCharge) -> Result<Reply, Failure> {
+    let what = match class {
+        Class::Nrt => "NRT".to_owned(),
+        Class::Rt1 { priority, round_robin } if Class::PRIORITIES.contains(&priority) => {
+            format!("RT1+ {priority}{}", if round_robin { ", round robin" } else { "" })
+        }
+        Class::Rt1 { priority, .. } => {
+            let (low, high) = (Class::PRIORITIES.start(), Class::PRIORITIES.end());
+            let text =
+                format!("{priority} is no priority of an RT1+ task; {low} to {high}, please");
+            return Err(Failure::Told { code: 2, text });
+        }
+    };
+    if !scheduler.set_class(pid, class).map_err(Failure::NotTaken)? {
+        let text = format!("there is no task {pid}: has it ended?");
+        return Err(Failure::Told { code: 2, text });
+    }
+    let text = format!("task {pid} is {what}, and so are the children that it has from now on");
     Ok(Reply::Done { text, warnings: Vec::new() })
 }
 

@@ -42,6 +42,8 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
     let mut stdout = std::io::stdout();
     if let Some(Command::Ctl(ctl)) = &opts.command {
         control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+    } else if let Some(Command::Run(run)) = &opts.command {
+        control::run(run, Path::new(control::SOCKET))?;
     } else if opts.output.help_stats {
         server::describe(&mut stdout)?;
     } else if opts.print_calls {

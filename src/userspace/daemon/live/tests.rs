@@ -23,6 +23,7 @@ struct Fake {
     rt: String,
     nearest: Vec<u16>,
     refuses: bool,
+    classes: Vec<(u32, Class)>,
 }
 
 impl InCharge for Fake {
@@ -44,6 +45,11 @@ impl InCharge for Fake {
         self.rt = partition.rt.to_string();
         self.nearest = topology.near[..6].iter().map(|near| near[0]).collect();
         Ok(())
+    }
+
+    fn set_class(&mut self, pid: u32, class: Class) -> Result<bool> {
+        self.classes.push((pid, class));
+        Ok(pid < 1_000)
     }
 }
 

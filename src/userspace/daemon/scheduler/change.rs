@@ -12,8 +12,9 @@ use nix::errno::Errno;
 
 use super::Scheduler;
 use crate::abi::skel::BpfSkel;
-use crate::abi::{artis_policy, artis_topology};
+use crate::abi::{artis_policy, artis_set_class, artis_topology};
 use crate::config::{KNOBS, Partition};
+use crate::control::Class;
 use crate::daemon::live::InCharge;
 
 impl InCharge for Scheduler<'_> {
@@ -43,6 +44,31 @@ impl InCharge for Scheduler<'_> {
         self.partition = partition.clone();
         self.set_policy(wanted)?;
         look_again(&self.skel)
+    }
+
+    fn set_class(&mut self, pid: u32, class: Class) -> Result<bool> {
+        let mut args = match class {
+            Class::Nrt => artis_set_class { pid, ..Default::default() },
+            Class::Rt1 { priority, round_robin } => {
+                artis_set_class { pid, rt1: priority, rr: round_robin.into(), pad: 0 }
+            }
+        };
+        // SAFETY: the slice covers exactly the bytes of `args`, which outlives it; it is plain
+        // integers without padding, so any bytes are valid.
+        let context = unsafe {
+            std::slice::from_raw_parts_mut(
+                ptr::from_mut(&mut args).cast::<u8>(),
+                size_of::<artis_set_class>(),
+            )
+        };
+        let input = ProgramInput { context_in: Some(context), ..Default::default() };
+        let run = self.skel.progs.artis_set_class.test_run(input);
+        let code = run.context("changing the class of a task")?.return_value.cast_signed();
+        match code {
+            0 => Ok(true),
+            _ if code == -(Errno::ESRCH as i32) => Ok(false),
+            _ => bail!("BPF did not take the class of task {pid}: {}", Errno::from_raw(-code)),
+        }
     }
 }
 
