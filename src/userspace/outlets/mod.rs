@@ -5,3 +5,4 @@
 pub mod line;
 pub mod server;
 pub mod table;
+pub mod top;

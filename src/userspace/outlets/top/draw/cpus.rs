@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The CPUs: what they spend their time with.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Row, Table};
+
+use super::super::store::Store;
+use super::super::text::{count, percent, time};
+use super::super::{Areas, Theme};
+use crate::model::CpuMetrics;
+
+/// A part of a bar.
+struct Part {
+    name: &'static str,
+    share_pct: f64,
+    symbol: &'static str,
+    style: Style,
+}
+
+/// What a CPU's time consists of, the rest apart: first what matters most.
+fn parts(cpu: &CpuMetrics, theme: Theme) -> Vec<Part> {
+    vec![
+        Part { name: "RT", share_pct: cpu.rt_pct, symbol: "█", style: theme.rt() },
+        Part { name: "ext", share_pct: cpu.ext_pct, symbol: "▒", style: theme.ext() },
+    ]
+}
+
+/// What stands for the rest.
+const IDLE: &str = "·";
+
+/// The parts side by side on `width` cells, the rest idle.
+fn bar(parts: &[Part], width: u16, theme: Theme) -> Line<'static> {
+    let mut line = Line::default();
+    let (mut share, mut filled) = (0.0, 0);
+    for part in parts {
+        share += part.share_pct.max(0.0);
+        let to = (share / 100.0 * f64::from(width)).round().min(f64::from(width)) as usize;
+        line.push_span(Span::styled(part.symbol.repeat(to - filled), part.style));
+        filled = to;
+    }
+    line.push_span(Span::styled(IDLE.repeat(usize::from(width) - filled), theme.idle()));
+    line
+}
+
+/// As many CPUs as fit, RT CPUs first if that is not all.
+pub fn panel(frame: &mut Frame<'_>, area: Rect, store: &Store) {
+    let mut cpus: Vec<_> = store.shown.machine.cpus.iter().collect();
+    let room = usize::from(area.height.saturating_sub(1));
+    let hidden = cpus.len().saturating_sub(room);
+    if hidden > 0 {
+        cpus.sort_by_key(|(id, cpu)| (cpu.is_rt == 0, **id));
+        cpus.truncate(room);
+    }
+    table(frame, area, store, &cpus, hidden);
+}
+
+/// All CPUs, on the whole screen.
+pub fn page(frame: &mut Frame<'_>, area: Rect, store: &Store, areas: &mut Areas) {
+    let all = &store.shown.machine.cpus;
+    areas.page_rows = usize::from(area.height.saturating_sub(1));
+    areas.last_from = all.len().saturating_sub(areas.page_rows);
+    let from = store.cpus_from.min(areas.last_from);
+    let cpus: Vec<_> = all.iter().skip(from).take(areas.page_rows).collect();
+    table(frame, area, store, &cpus, 0);
+}
+
+fn table(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    store: &Store,
+    cpus: &[(&usize, &CpuMetrics)],
+    hidden: usize,
+) {
+    let theme = store.theme;
+    let bar_width = (area.width / 4).min(60);
+    let widths = [3, 3, bar_width, 4, 4, 5, 5, 6, 5, 3]
+        .map(Constraint::Length)
+        .into_iter()
+        .chain([Constraint::Min(8)]);
+    let rows = cpus.iter().map(|(id, cpu)| row(**id, cpu, bar_width, theme));
+    let legend: Vec<_> = parts(&CpuMetrics::default(), theme)
+        .iter()
+        .map(|part| format!("{}{}", part.symbol, part.name))
+        .collect();
+    let legend = format!("{} {IDLE}idle", legend.join(" "));
+    let running =
+        if hidden == 0 { "running".to_owned() } else { format!("running (+{hidden}: c)") };
+    let right = |text: &'static str| Line::from(text).right_aligned();
+    let head = Row::new([
+        right("CPU"),
+        Line::from("set"),
+        Line::from(legend),
+        right("RT%"),
+        right("ext%"),
+        right("load"),
+        right("att/s"),
+        right("evic/s"),
+        right("worst"),
+        right("q"),
+        Line::from(running),
+    ]);
+    let table = Table::new(rows, widths).header(head.style(theme.head())).column_spacing(1);
+    frame.render_widget(table, area);
+}
+
+fn row(id: usize, cpu: &CpuMetrics, bar_width: u16, theme: Theme) -> Row<'static> {
+    let rt_only = |text: String| if cpu.is_rt == 1 { text } else { "-".to_owned() };
+    let right = |text: String| Line::from(text).right_aligned();
+    let kind = if cpu.is_rt == 1 { theme.strong() } else { Style::new() };
+    let worst = right(rt_only(time(cpu.residence_max_us)));
+    // a body that ran here is told where the longest section is: that was one
+    let worst = if cpu.bodies_on_rt > 0 { worst.style(theme.alarm()) } else { worst };
+    Row::new([
+        right(id.to_string()),
+        Line::styled(cpu.kind.clone(), kind),
+        bar(&parts(cpu, theme), bar_width, theme),
+        right(percent(cpu.rt_pct)),
+        right(percent(cpu.ext_pct)),
+        right(format!("{:.1}", cpu.load)),
+        right(count(cpu.attempts_per_s.round())),
+        right(rt_only(count(cpu.evictions_per_s.round()))),
+        worst,
+        right(count(cpu.queued as f64)),
+        running(cpu, theme),
+    ])
+}
+
+fn running(cpu: &CpuMetrics, theme: Theme) -> Line<'static> {
+    match cpu.running_pid {
+        0 => Line::styled("-", theme.dim()),
+        pid if cpu.running_rt == 1 => {
+            Line::styled(format!("{}/{pid} RT", cpu.running_comm), theme.rt())
+        }
+        pid => Line::from(format!("{}/{pid}", cpu.running_comm)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(rt_pct: f64, ext_pct: f64) -> String {
+        let cpu = CpuMetrics { rt_pct, ext_pct, ..CpuMetrics::default() };
+        let theme = Theme::new(false);
+        bar(&parts(&cpu, theme), 8, theme).to_string()
+    }
+
+    #[test]
+    fn a_bar_is_full_and_no_longer() {
+        assert_eq!(drawn(25.0, 50.0), "██▒▒▒▒··");
+        assert_eq!(drawn(0.0, 0.0), "········");
+        assert_eq!(drawn(100.0, 0.0), "████████");
+        assert_eq!(drawn(60.0, 60.0), "█████▒▒▒", "shares of a moment need not fit");
+        assert_eq!(drawn(-1.0, 100.0), "▒▒▒▒▒▒▒▒");
+    }
+}

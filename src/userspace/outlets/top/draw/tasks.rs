@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The table of all tasks.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::{Row, Table};
+
+use super::super::columns::{self, Column};
+use super::super::store::Store;
+use super::super::{Areas, text};
+use crate::model::{Described, Task};
+
+/// The rows around the selected one.
+pub fn table(frame: &mut Frame<'_>, area: Rect, store: &Store, areas: &mut Areas) {
+    let columns = columns::fitting(store.skipped, area.width);
+    let room = usize::from(area.height.saturating_sub(1));
+    let from = first_row(store, room);
+    let shown = store.rows().iter().skip(from).take(room);
+    let rows = shown.clone().map(|task| row(task, &columns, store));
+    let widths = columns.iter().map(|column| Constraint::Length(column.width));
+    let head = Row::new(columns.iter().map(|column| title(column, store)));
+    let table = Table::new(rows, widths).header(head.style(store.theme.head())).column_spacing(1);
+    frame.render_widget(table, area);
+
+    let mut x = area.x;
+    for column in &columns {
+        areas.titles.push((Rect { x, width: column.width, height: 1, ..area }, column.field));
+        x += column.width + 1;
+    }
+    for (at, task) in shown.enumerate() {
+        let row = Rect { y: area.y + 1 + at as u16, height: 1, ..area };
+        areas.tasks.push((row, task.metrics.pid));
+    }
+    (areas.page_rows, areas.tasks_from) = (room, from);
+    if store.rows().is_empty() && room > 0 {
+        let why = match store.filter.trim() {
+            "" => "no task has run yet".to_owned(),
+            filter => format!("no task has the name, id or class \"{filter}\"; Esc shows all"),
+        };
+        let line = Rect { y: area.y + 1, height: 1, ..area };
+        frame.render_widget(Line::styled(why, store.theme.dim()), line);
+    }
+}
+
+/// The first row in sight: as before, unless the selected one would be out of sight.
+fn first_row(store: &Store, room: usize) -> usize {
+    let before = store.areas.tasks_from.min(store.rows().len().saturating_sub(room));
+    match store.selected_row() {
+        Some(selected) if selected < before => selected,
+        Some(selected) if room > 0 && selected >= before + room => selected + 1 - room,
+        _ => before,
+    }
+}
+
+fn title<'a>(column: &Column, store: &Store) -> Line<'a> {
+    let title = column.described().title;
+    let line = match (store.order.field == column.field, store.filter.trim()) {
+        (true, _) => Line::styled(title, store.theme.sorted()),
+        (false, filter) if column.described().name == "comm" && !filter.is_empty() => {
+            Line::from(format!("{title} /{filter}"))
+        }
+        _ => Line::from(title),
+    };
+    if column.text { line } else { line.right_aligned() }
+}
+
+fn row<'a>(task: &Task, columns: &[Column], store: &Store) -> Row<'a> {
+    let values = task.metrics.values();
+    let cells = columns.iter().map(|column| {
+        let field = column.described();
+        let text = text::figure(field, values[column.field]);
+        let line = match field.name {
+            "class" | "comm" => Line::styled(text, store.theme.class(&task.metrics.class)),
+            _ => Line::from(text),
+        };
+        if column.text { line } else { line.right_aligned() }
+    });
+    let row = Row::new(cells);
+    if store.selected == Some(task.metrics.pid) { row.style(store.theme.selected()) } else { row }
+}
