@@ -124,13 +124,13 @@ keys! {
     Looking Leave "q Ctrl-C" "leave" "leave" [letter('q'), ctrl('c')];
     Looking Help "? F1" "help" "show or hide this help" [letter('?'), key(KeyCode::F(1))];
     Looking Open "Enter" "detail" "all about the selected task" [key(KeyCode::Enter)];
-    Looking Back "Esc" "" "back: close the help, the task, the log, the CPUs; at last drop the filter" [key(KeyCode::Esc), key(KeyCode::Backspace)];
+    Looking Back "Esc" "" "back to the tasks; there: drop the filter" [key(KeyCode::Esc), key(KeyCode::Backspace)];
     Looking Pause "Space" "freeze" "freeze what is shown, or go on; nothing is lost meanwhile" [letter(' ')];
     Looking Filter "/" "filter" "show only what has this name, id (its first digits) or class" [letter('/')];
+    Looking Log "e" "events" "the event log, or the tasks again" [letter('e')];
     Looking SortNext "s" "sort" "sort by the next column" [letter('s')];
     Looking SortPrevious "S" "" "sort by the column before" [letter('S')];
     Looking Reverse "r" "reverse" "turn the order round" [letter('r')];
-    Looking Log "e" "events" "the event log, or the tasks again" [letter('e')];
     Looking Cpus "c" "CPUs" "all CPUs, or the tasks again" [letter('c')];
     Looking Up "Up k" "" "one row up" [key(KeyCode::Up), letter('k')];
     Looking Down "Down j" "" "one row down" [key(KeyCode::Down), letter('j')];

@@ -204,7 +204,7 @@ fn many_cpus_are_not_dropped_in_silence() {
     let mut view = View::with(80, 24, Wish::default(), snapshot);
     let text = view.text();
     assert!(text.contains("\n  2 RT ") && text.contains("\n  3 RT "), "{text}");
-    assert!(text.contains("+5") && text.contains(": c)"), "{text}");
+    assert!(text.contains("+58: press c"), "{text}");
     view.key(KeyCode::Char('c'));
     assert!(view.text().contains("\n  0 NRT") && !view.text().contains("\n 63 NRT"));
     view.key(KeyCode::End);
@@ -228,7 +228,7 @@ fn a_task_that_is_gone_is_still_shown() {
     let pid = view.store.selected.expect("a task");
     without.tasks.remove(&pid);
     view.does(Event::Snapshot(Arc::new(without)));
-    assert!(view.text().contains("not there any more"), "{}", view.text());
+    assert!(view.text().contains("gone: stress"), "{}", view.text());
 }
 
 #[test]
@@ -376,14 +376,12 @@ fn does_it(view: &mut View, action: Action, key: Event) {
             assert_eq!(view.store.page, Page::Tasks);
         }
         Action::Down | Action::PageDown | Action::Last => {
-            let before = view.text();
             let rows = view.store.areas.page_rows;
             press(view);
             let row = view.store.selected_row().expect("a row");
             let last = view.pids().len() - 1;
             let wanted = if action == Action::Last { last } else { rows - 1 };
             assert_eq!(row, if action == Action::Down { 1 } else { wanted });
-            assert_ne!(view.text(), before);
         }
         Action::Up | Action::PageUp | Action::First => {
             view.key(KeyCode::End);

@@ -10,6 +10,12 @@ pub fn reason(why: &str) -> &'static str {
     counter.map_or("The kernel itself chose this CPU", |counter| counter.desc)
 }
 
+/// The same in a word or two.
+pub fn short(why: &str) -> &'static str {
+    let counter = COUNTERS.iter().find(|counter| counter.name == why);
+    counter.map_or("by the kernel", |counter| counter.title)
+}
+
 /// Why the task is where it is.
 pub fn sentences(task: &Task, snapshot: &Snapshot) -> String {
     let metrics = &task.metrics;

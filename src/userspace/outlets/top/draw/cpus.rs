@@ -75,7 +75,7 @@ fn table(
     hidden: usize,
 ) {
     let theme = store.theme;
-    let bar_width = (area.width / 4).min(60);
+    let bar_width = (area.width / 5).min(60);
     let widths = [3, 3, bar_width, 4, 4, 5, 5, 6, 5, 3]
         .map(Constraint::Length)
         .into_iter()
@@ -86,8 +86,7 @@ fn table(
         .map(|part| format!("{}{}", part.symbol, part.name))
         .collect();
     let legend = format!("{} {IDLE}idle", legend.join(" "));
-    let running =
-        if hidden == 0 { "running".to_owned() } else { format!("running (+{hidden}: c)") };
+    let running = if hidden == 0 { "running".to_owned() } else { format!("+{hidden}: press c") };
     let right = |text: &'static str| Line::from(text).right_aligned();
     let head = Row::new([
         right("CPU"),
@@ -132,10 +131,15 @@ fn running(cpu: &CpuMetrics, theme: Theme) -> Line<'static> {
     match cpu.running_pid {
         0 => Line::styled("-", theme.dim()),
         pid if cpu.running_rt == 1 => {
-            Line::styled(format!("{}/{pid} RT", cpu.running_comm), theme.rt())
+            Line::styled(format!("{}/{pid} RT", name(cpu, 10)), theme.rt())
         }
-        pid => Line::from(format!("{}/{pid}", cpu.running_comm)),
+        pid => Line::from(format!("{}/{pid}", name(cpu, 8))),
     }
+}
+
+/// The name of what runs, cut so that the id behind it is seen.
+fn name(cpu: &CpuMetrics, most: usize) -> String {
+    cpu.running_comm.chars().take(most).collect()
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 //! All about one task.
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Flex, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Paragraph, Row, Table, Wrap};
+use ratatui::widgets::{Row, Table};
 
 use super::super::store::Store;
 use super::super::text::{count, percent, time, time_ns};
 use super::super::{Theme, why};
+use super::log;
 use super::rt0::history;
 use crate::model::{Point, Task};
 
@@ -16,26 +17,44 @@ use crate::model::{Point, Task};
 pub fn draw(frame: &mut Frame<'_>, area: Rect, store: &Store) {
     let Some(task) = &store.detail else { return };
     let cpus = strip_cpus(task);
+    let why = why::sentences(task, &store.shown);
+    let why: Vec<_> =
+        textwrap::wrap(&why, usize::from(area.width)).into_iter().map(Line::from).collect();
+    let figures = figures(task, store);
+    let (past_rows, middle_least, placed_least) = match area.height {
+        0..24 => (3, 6, 3),
+        _ => (5, 8, 4),
+    };
+    let fixed = 1 + why.len() as u16 + past_rows;
     let strip = (cpus.len() as u16 + 1).min(area.height / 4).max(2);
+    let middle = task.causes.len().max(figures.len()) as u16 + 1;
+    let placed = task.placed.len() as u16 + 1;
+    // the middle and the placements share what is left
+    let left = area.height.saturating_sub(fixed + strip);
+    let middle = middle.min(left.saturating_sub(placed.min(placed_least)).max(middle_least));
     let parts = [
         Constraint::Length(1),
-        Constraint::Length(3),
-        Constraint::Fill(2),
-        Constraint::Length(5),
+        Constraint::Length(why.len() as u16),
+        Constraint::Length(middle),
+        Constraint::Length(past_rows),
         Constraint::Length(strip),
-        Constraint::Fill(1),
+        Constraint::Length(placed),
+        Constraint::Min(0),
     ];
-    let [title, why_area, middle, past, strip, placed] = Layout::vertical(parts).areas(area);
+    let layout = Layout::vertical(parts).flex(Flex::Legacy);
+    let [title, why_area, middle, past, strip, placed, events] = layout.areas(area);
     frame.render_widget(headline(task, store, area.width), title);
-    let why = Paragraph::new(why::sentences(task, &store.shown)).wrap(Wrap { trim: true });
-    frame.render_widget(why, why_area);
-    let halves = [Constraint::Fill(1), Constraint::Length(1), Constraint::Fill(1)];
-    let [left, _, right] = Layout::horizontal(halves).areas(middle);
-    causes(frame, left, task, store.theme);
-    figures(frame, right, task, store);
+    frame.render_widget(Text::from(why), why_area);
+    let halves = [Constraint::Fill(4), Constraint::Length(1), Constraint::Fill(5)];
+    let [one, _, other] = Layout::horizontal(halves).areas(middle);
+    causes(frame, one, task, store.theme);
+    let mut text = Text::from(head("prediction and figures", other, store.theme));
+    text.extend(figures);
+    frame.render_widget(text, other);
     histories(frame, past, task, store.theme);
     placement_strip(frame, strip, task, &cpus, store);
     last_placements(frame, placed, task, store);
+    log::of_task(frame, events, store, task.metrics.pid);
 }
 
 fn headline(task: &Task, store: &Store, width: u16) -> Line<'static> {
@@ -45,9 +64,9 @@ fn headline(task: &Task, store: &Store, width: u16) -> Line<'static> {
         prio => format!("priority {prio}"),
     };
     let gone = store.shown.tasks.get(&metrics.pid).is_none();
-    let gone = if gone { "  it is not there any more" } else { "" };
+    let gone = if gone { "gone: " } else { "" };
     let text = format!(
-        "{}/{} of process {}  class {}  {} {prio}  {} CPUs allowed{gone}",
+        "{gone}{}/{} of process {}  class {}  {} {prio}  {} CPUs allowed",
         metrics.comm, metrics.pid, metrics.tgid, metrics.class, metrics.policy, task.cpus_allowed
     );
     Line::styled(format!("{text:<0$}", usize::from(width)), store.theme.head())
@@ -84,10 +103,12 @@ fn causes(frame: &mut Frame<'_>, area: Rect, task: &Task, theme: Theme) {
 }
 
 /// What the prediction rests on, then what it got.
-fn figures(frame: &mut Frame<'_>, area: Rect, task: &Task, store: &Store) {
+fn figures(task: &Task, store: &Store) -> Vec<Line<'static>> {
     let (metrics, past) = (&task.metrics, &task.history);
-    let since = task.read_ns.saturating_sub(past.last_ns);
-    let since = if past.last_ns == 0 { "-".to_owned() } else { time_ns(since) };
+    let since = match past.last_ns {
+        0 => "none is known".to_owned(),
+        last_ns => format!("{} ago", time_ns(task.read_ns.saturating_sub(last_ns))),
+    };
     let policy = |name: &str| {
         let value = store.shown.begin.policy.get(name);
         value.map_or("-", |value| value.as_str()).to_owned()
@@ -95,31 +116,43 @@ fn figures(frame: &mut Frame<'_>, area: Rect, task: &Task, store: &Store) {
     let calm = if metrics.calm == 1 { "yes" } else { "no" };
     let pairs = [
         ("calm", format!("{calm}, by rule {}", policy("predict"))),
-        ("last attempt", format!("{since} ago, ran {} since", time_ns(past.quiet_run_ns))),
+        ("last attempt", format!("{since}, ran {} since", time_ns(past.quiet_run_ns))),
         (
-            "between two (P)",
-            format!("{}, {} of own run", time_ns(past.period_ns), time_ns(past.period_run_ns)),
+            "period P",
+            format!("{}, own run {}", time_ns(past.period_ns), time_ns(past.period_run_ns)),
         ),
-        ("least run", time_ns(past.least_run_ns)),
+        (
+            "least run",
+            format!(
+                "{}; right {}, wasted {}",
+                time_ns(past.least_run_ns),
+                metrics.hits,
+                metrics.misses
+            ),
+        ),
         ("C, K", format!("{}, {}", policy("predict-c-us"), policy("predict-k"))),
-        ("right, wasted", format!("{}, {}", metrics.hits, metrics.misses)),
         (
-            "wait p50 p99 max",
-            [metrics.wait_p50_us, metrics.wait_p99_us, metrics.wait_max_us].map(time).join("  "),
+            "waits",
+            format!(
+                "p50 {}, p99 {}, max {}",
+                time(metrics.wait_p50_us),
+                time(metrics.wait_p99_us),
+                time(metrics.wait_max_us)
+            ),
         ),
-        ("longest wait after", metrics.wait_max_after.clone()),
-        ("cpu%, on RT", format!("{}, {}", percent(metrics.cpu_pct), percent(metrics.on_rt_pct))),
-        ("run time, runs", format!("{:.1} s, {}", metrics.run_s, count(metrics.runs as f64))),
-        ("returns, pushes", format!("{}, {}", metrics.moves_rt, metrics.pushes)),
+        ("longest after", metrics.wait_max_after.clone()),
+        (
+            "cpu%",
+            format!("{}, on RT CPUs {}", percent(metrics.cpu_pct), percent(metrics.on_rt_pct)),
+        ),
+        ("ran", format!("{:.1} s, {} runs watched", metrics.run_s, count(metrics.runs as f64))),
+        ("moves to RT", format!("{}, by pushes {}", metrics.moves_rt, metrics.pushes)),
+        ("weight", metrics.weight.to_string()),
     ];
-    let mut text = Text::from(head("prediction and figures", area, store.theme));
-    for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
-        text.push_line(Line::from(vec![
-            Span::styled(format!("{name:<19}"), store.theme.dim()),
-            Span::from(value),
-        ]));
-    }
-    frame.render_widget(text, area);
+    let line = |(name, value): (&str, String)| {
+        Line::from(vec![Span::styled(format!("{name:<14}"), store.theme.dim()), Span::from(value)])
+    };
+    pairs.into_iter().filter(|(_, value)| !value.is_empty()).map(line).collect()
 }
 
 /// Its last intervals, figure by figure.
@@ -131,10 +164,13 @@ fn histories(frame: &mut Frame<'_>, area: Rect, task: &Task, theme: Theme) {
         ("evictions/s", |point| point.evictions_per_s, count),
         ("wait p99", |point| point.wait_p99_us, time),
     ];
+    let with_title = area.height > 3;
     let title = format!("the last {} intervals", task.points.len());
-    frame.render_widget(head(&title, area, theme), Rect { height: 1, ..area });
-    for (at, (name, figure, write)) in shown.into_iter().enumerate() {
-        let row = Rect { y: area.y + 1 + at as u16, height: 1, ..area };
+    if with_title {
+        frame.render_widget(head(&title, area, theme), Rect { height: 1, ..area });
+    }
+    let rows = area.rows().skip(usize::from(with_title));
+    for (row, (name, figure, write)) in rows.zip(shown) {
         let widths = [Constraint::Length(12), Constraint::Length(10), Constraint::Min(0)];
         let [label, most, bars] = Layout::horizontal(widths).areas(row);
         let peak = task.points.iter().map(figure).fold(0.0, f64::max);

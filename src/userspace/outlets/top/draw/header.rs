@@ -51,14 +51,13 @@ fn state(store: &Store) -> Line<'_> {
 fn machine(store: &Store) -> Line<'_> {
     let (begin, machine) = (&store.shown.begin, &store.shown.machine);
     Line::from(format!(
-        "RT {}  NRT {}  preempt {}  up {}  attempts {}/s  evictions {}/s  tasks {}",
+        "RT {}  NRT {}  preempt {}  up {}  attempts {}/s  evictions {}/s",
         begin.rt_cpus,
         begin.nrt_cpus,
         begin.preemption,
         clock(machine.uptime_s),
         count(machine.attempts_per_s.round()),
         count(machine.evictions_per_s.round()),
-        store.shown.tasks.len(),
     ))
 }
 

@@ -30,7 +30,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, store: &Store, areas: &mut Areas)
 fn text(store: &Store) -> Text<'static> {
     let theme = store.theme;
     let line = |shown: &'static str, what: &'static str| {
-        Line::from(vec![Span::styled(format!(" {shown:<17}"), theme.key()), Span::from(what)])
+        Line::from(vec![Span::styled(format!(" {shown:<19}"), theme.key()), Span::from(what)])
     };
     let mut text = Text::default();
     for when in [When::Looking, When::Replaying, When::Typing] {

@@ -31,8 +31,18 @@ pub fn panel(frame: &mut Frame<'_>, area: Rect, store: &Store) {
     lines(frame, area, store, "events (e: all of them)", &store.log());
 }
 
+/// The last events of one task.
+pub fn of_task(frame: &mut Frame<'_>, area: Rect, store: &Store, pid: u64) {
+    let events = &store.shown.events;
+    let log: Vec<_> = events.iter().filter(|event| event.pid == pid).collect();
+    lines(frame, area, store, "its last events", &log);
+}
+
 fn lines(frame: &mut Frame<'_>, area: Rect, store: &Store, title: &str, log: &[&Event]) {
-    let room = usize::from(area.height.saturating_sub(1));
+    if area.is_empty() {
+        return;
+    }
+    let room = usize::from(area.height - 1);
     let width = usize::from(area.width);
     let mut text = Text::from(Line::styled(format!("{title:<width$}"), store.theme.head()));
     if log.is_empty() {
@@ -49,14 +59,16 @@ fn line(event: &Event, theme: Theme) -> Line<'static> {
     let who = format!("{}/{}", event.comm, event.pid);
     let (kind, style, text) = match &event.what {
         What::Eviction { cause, from, to, fifo, left_us, arrived_us } => {
+            let (arrived, left) = (time(*arrived_us), time(*left_us));
             let how = if *fifo { "FIFO" } else { "queue" };
-            let times = format!("left in {}, ran in {}", time(*left_us), time(*arrived_us));
-            ("evicted", theme.rt(), format!("{who} {cause}: CPU {from} to {to}, {how}, {times}"))
+            let text =
+                format!("{who} CPU {from}->{to} in {arrived}, {cause} (left in {left}, {how})");
+            ("evicted", theme.rt(), text)
         }
         What::Move { why, from, to, wait_us } => {
-            let reason = why::reason(why);
-            let wait = time(*wait_us);
-            ("moved", theme.ext(), format!("{who} CPU {from} to {to}, waited {wait}: {reason}"))
+            let (reason, wait) = (why::short(why), time(*wait_us));
+            let text = format!("{who} CPU {from}->{to}, {reason}, waited {wait}");
+            ("moved", theme.ext(), text)
         }
         What::Run { cpu, run_us, rt } => {
             let style = if *rt { theme.rt() } else { theme.dim() };

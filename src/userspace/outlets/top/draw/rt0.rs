@@ -21,7 +21,8 @@ pub fn panel(frame: &mut Frame<'_>, area: Rect, store: &Store, areas: &mut Areas
     let room = usize::from(area.height.saturating_sub(1));
     let hidden = tasks.len().saturating_sub(room);
     let right = |text: &str| Line::from(text.to_owned()).right_aligned();
-    let last = if hidden > 0 { format!("p99, 120 s (+{hidden})") } else { "p99 history".into() };
+    let last =
+        if hidden > 0 { format!("p99 history (+{hidden} tasks)") } else { "p99 history".into() };
     let head = Row::new([
         Line::from("RT0 task"),
         right("pid"),

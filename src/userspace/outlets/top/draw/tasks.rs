@@ -53,15 +53,18 @@ fn first_row(store: &Store, room: usize) -> usize {
     }
 }
 
+/// The column's title; that of the names has the filter, and how many there are.
 fn title<'a>(column: &Column, store: &Store) -> Line<'a> {
-    let title = column.described().title;
-    let line = match (store.order.field == column.field, store.filter.trim()) {
-        (true, _) => Line::styled(title, store.theme.sorted()),
-        (false, filter) if column.described().name == "comm" && !filter.is_empty() => {
-            Line::from(format!("{title} /{filter}"))
-        }
-        _ => Line::from(title),
-    };
+    let mut title = column.described().title.to_owned();
+    if column.described().name == "comm" {
+        title += &match store.filter.trim() {
+            "" => format!(" ({})", store.rows().len()),
+            filter => format!(" /{filter} ({})", store.rows().len()),
+        };
+    }
+    let line = Line::from(title);
+    let line =
+        if store.order.field == column.field { line.style(store.theme.sorted()) } else { line };
     if column.text { line } else { line.right_aligned() }
 }
 
