@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +87,7 @@ macro_rules! metrics {
 metrics! {
     /// The whole machine, between two readings. Counters are totals since the
     /// scheduler began; everything else is about the interval.
-    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, JsonSchema)]
     #[stat(top, desc = "scx_artis: the whole machine", _om_prefix = "artis_")]
     struct Metrics {
         #[stat(desc = "Seconds since the scheduler began")]
@@ -181,7 +182,7 @@ metrics! {
 }
 
 /// One CPU, between two readings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, JsonSchema)]
 #[stat(desc = "One CPU", _om_prefix = "artis_cpu_", _om_label = "cpu")]
 #[allow(missing_docs)] // the descriptions are the documentation
 pub struct CpuMetrics {

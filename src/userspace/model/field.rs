@@ -85,7 +85,7 @@ macro_rules! described {
     ) => {
         $(#[$attr])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[derive(scx_stats_derive::Stats)]
+        #[derive(scx_stats_derive::Stats, schemars::JsonSchema)]
         #[stat(desc = $about)]
         #[serde(default)]
         pub struct $Name {

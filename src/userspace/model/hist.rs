@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A histogram of times (src/bpf/policy/hist.h).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS, artis_hist};
@@ -9,7 +10,7 @@ use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS, artis_hi
 pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
 
 /// Numbers of times by their length: two slots for each power of two of nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Hist(pub Vec<u64>);
 
