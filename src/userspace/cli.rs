@@ -2,10 +2,12 @@
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
 mod ctl;
+mod top;
 
 use std::sync::LazyLock;
 
 pub use ctl::{Ctl, CtlCommand};
+pub use top::Top;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use scx_utils::build_id;
@@ -109,6 +111,8 @@ pub struct Opts {
 pub enum Command {
     #[allow(missing_docs)]
     Ctl(Ctl),
+    #[allow(missing_docs)]
+    Top(Top),
 }
 
 /// What to show, and where.

@@ -26,7 +26,7 @@ use crate::cli::{Command, Opts};
 use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
-use crate::outlets::server;
+use crate::outlets::{self, server};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
@@ -42,6 +42,8 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
     let mut stdout = std::io::stdout();
     if let Some(Command::Ctl(ctl)) = &opts.command {
         control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+    } else if let Some(Command::Top(top)) = &opts.command {
+        outlets::top::command::execute(top)?;
     } else if opts.output.help_stats {
         server::describe(&mut stdout)?;
     } else if opts.print_calls {

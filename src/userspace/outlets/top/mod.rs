@@ -6,9 +6,11 @@
 
 mod act;
 pub mod columns;
+pub mod command;
 mod draw;
 pub mod event;
 mod keys;
+pub mod pump;
 pub mod rows;
 pub mod run;
 #[cfg(test)]

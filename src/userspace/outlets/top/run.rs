@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvError, Sender, bounded, select};
+use crossbeam_channel::{Receiver, RecvError, Sender, bounded, never, select};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ratatui::crossterm::event::{self as terminal_event, KeyEventKind, MouseEventKind};
@@ -26,13 +26,13 @@ const POLL: Duration = Duration::from_millis(100);
 const WAITING: usize = 64;
 
 /// How fast a recording is to be played; shared by the view and who plays.
-#[derive(Debug)]
-pub struct Pace(AtomicU64);
+#[derive(Clone, Debug)]
+pub struct Pace(Arc<AtomicU64>);
 
 impl Pace {
     /// So many times faster than it was made.
     pub fn new(speed: f64) -> Self {
-        Self(AtomicU64::new(speed.to_bits()))
+        Self(Arc::new(AtomicU64::new(speed.to_bits())))
     }
 
     /// So many times faster than it was made.
@@ -54,8 +54,8 @@ pub enum EndSignals {
     Others,
 }
 
-/// Shows what comes by `feed` until the user leaves, [`Event::Leave`] comes, or nobody is left
-/// who could send one. Returns with the terminal given back.
+/// Shows what comes by `feed` until the user leaves or [`Event::Leave`] comes. Returns with the
+/// terminal given back.
 ///
 /// # Errors
 /// When the terminal does not let itself be taken, or is gone.
@@ -70,6 +70,7 @@ pub fn run(
     let mut screen = Screen::take()?;
     let keys = KeyThread::start();
     let mut store = Store::new(wish);
+    let mut feed = feed.clone();
     loop {
         let mut areas = None;
         screen.draw(|frame| areas = Some(draw(frame, &store)))?;
@@ -77,7 +78,13 @@ pub fn run(
             store.drawn(areas);
         }
         let mut next = Some(select! {
-            recv(feed) -> event => event.unwrap_or(Event::Leave),
+            recv(feed) -> event => match event {
+                Ok(event) => event,
+                Err(RecvError) => {
+                    feed = never(); // the end of a stream is not that of the view
+                    continue;
+                }
+            },
             recv(signals.told) -> event => event.unwrap_or(Event::Leave),
             recv(keys.told) -> event => event.unwrap_or_else(|RecvError| Event::NoInput),
         });

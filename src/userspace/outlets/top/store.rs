@@ -54,6 +54,8 @@ pub struct Wish {
     pub theme: Theme,
     /// A recording is played, so many times faster than it was made.
     pub replay: Option<f64>,
+    /// Evictions and moves come, too.
+    pub events: bool,
 }
 
 impl Default for Wish {
@@ -65,6 +67,7 @@ impl Default for Wish {
             filter: String::new(),
             theme: Theme::new(true),
             replay: None,
+            events: true,
         }
     }
 }
@@ -81,6 +84,7 @@ pub struct Store {
     pub(super) frozen: bool,
     pub(super) ended: Option<Ended>,
     pub(super) replay: Option<f64>,
+    pub(super) events: bool,
     /// Id of the selected task.
     pub(super) selected: Option<u64>,
     /// Columns that are left out on the left.
@@ -111,6 +115,7 @@ impl Store {
             frozen: false,
             ended: None,
             replay: wish.replay,
+            events: wish.events,
             selected: None,
             skipped: 0,
             cpus_from: 0,

@@ -23,12 +23,18 @@ pub fn page(frame: &mut Frame<'_>, area: Rect, store: &Store, areas: &mut Areas)
         filter => format!(" with \"{filter}\""),
     };
     let title = format!("events{filter}: {} remembered of {total} so far, {follows}", log.len());
-    lines(frame, area, store, &title, &log[..log.len() - back]);
+    lines(frame, area, store, &(title + elsewhere(store)), &log[..log.len() - back]);
 }
 
 /// The last events, beneath something else.
 pub fn panel(frame: &mut Frame<'_>, area: Rect, store: &Store) {
-    lines(frame, area, store, "events (e: all of them)", &store.log());
+    let title = format!("events (e: all of them){}", elsewhere(store));
+    lines(frame, area, store, &title, &store.log());
+}
+
+/// Where evictions and moves are to be seen, if not here.
+fn elsewhere(store: &Store) -> &'static str {
+    if store.events { "" } else { "; evictions and moves: scx_artis top" }
 }
 
 /// The last events of one task.
