@@ -2,11 +2,11 @@
 //! The run loop: keeps a scheduler in charge until the user or the kernel ends
 //! it, and answers whoever asks meanwhile.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, tick};
@@ -26,7 +26,7 @@ use crate::feed::{self, Hub};
 use crate::model::{Begin, Metrics, Reading};
 use crate::outlets::line;
 use crate::outlets::server::{self, Answer, Ask, Server};
-use crate::outlets::table::{self, Head, Screen};
+use crate::outlets::top::{inside::Inside, terminal};
 
 /// How long the kernel's ejection may go unnoticed.
 const POLL: Duration = Duration::from_millis(100);
@@ -122,12 +122,13 @@ impl Session {
         }
         let mut scheduler = loaded.attach(setup)?;
         let mut begin = self.begin(setup, &scheduler);
-        self.output.begin(&begin);
+        self.output.begin(&begin, &self.hub)?;
         let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
         }
+        self.output.end();
         if !report.is_ours() {
             return Ok(End::Ejected(report));
         }
@@ -161,12 +162,16 @@ impl Session {
         watcher: &mut Watcher,
     ) -> Result<bool> {
         let (answer, ask) = &self.requests;
-        let tick = self.output.interval().map_or_else(never, tick);
+        let (tick, left) = (self.output.ticks(), self.output.left());
         let mut prev = None;
         while !scheduler.has_ended() {
             let Ticks { changes, interval, poll } = watcher.ticks();
             select! {
                 recv(self.stop) -> _ => return Ok(true),
+                recv(left) -> left => {
+                    left.context("the view is gone")?.context("the terminal is gone")?;
+                    return Ok(true);
+                }
                 recv(ask) -> asked => {
                     let asked = asked.context("the statistics server is gone")?;
                     answer.send(match asked {
@@ -189,7 +194,7 @@ impl Session {
                 recv(poll) -> _ => watcher.poll(scheduler),
                 recv(tick) -> _ => {
                     let now = scheduler.read()?;
-                    self.output.show(begin, &Metrics::between(prev.as_ref(), &now))?;
+                    self.output.show(&Metrics::between(prev.as_ref(), &now))?;
                     prev = Some(now);
                 }
                 default(POLL) => {}
@@ -212,64 +217,65 @@ fn change(request: &Request, setup: &mut Setup, scheduler: &mut Scheduler<'_>) -
 enum Output {
     Nowhere,
     Lines(Duration),
-    Table(Screen),
+    /// The view, once there is something to see.
+    View(Option<Inside>),
 }
 
 impl Output {
     fn new(opts: &Opts) -> Self {
-        match (opts.output.stats, Screen::on_stdout()) {
-            (Some(secs), _) => Self::Lines(Duration::from_secs_f64(secs)),
-            (None, Some(screen)) => Self::Table(screen),
-            (None, None) => Self::Nowhere,
+        match opts.output.stats {
+            Some(secs) => Self::Lines(Duration::from_secs_f64(secs)),
+            None if terminal::is_fit() => Self::View(None),
+            None if io::stdout().is_terminal() => Self::Lines(Duration::from_secs(1)),
+            None => Self::Nowhere,
         }
     }
 
-    fn interval(&self) -> Option<Duration> {
+    /// When the run loop is to call [`Self::show`].
+    fn ticks(&self) -> Receiver<Instant> {
         match self {
-            Self::Nowhere => None,
-            Self::Lines(interval) => Some(*interval),
-            Self::Table(_) => Some(Duration::from_secs(1)),
+            Self::Lines(interval) => tick(*interval),
+            Self::Nowhere | Self::View(_) => never(),
         }
     }
 
-    /// Says that the scheduler is in charge; the table says it itself.
-    fn begin(&self, begin: &Begin) {
-        if !matches!(self, Self::Table(_)) {
-            eprintln!(
+    /// Gets a message when the user has left the view.
+    fn left(&self) -> Receiver<io::Result<()>> {
+        match self {
+            Self::View(Some(view)) => view.left(),
+            _ => never(),
+        }
+    }
+
+    /// Says that the scheduler is in charge; the view says it itself.
+    fn begin(&mut self, begin: &Begin, hub: &Arc<Hub>) -> Result<()> {
+        match self {
+            Self::View(Some(_)) => {} // a restart
+            Self::View(view) => *view = Some(Inside::start(hub)?),
+            Self::Nowhere | Self::Lines(_) => eprintln!(
                 "scx_artis: {} is in charge: RT CPUs {}, NRT CPUs {}, preemption {}",
                 begin.ops_name, begin.rt_cpus, begin.nrt_cpus, begin.preemption
-            );
+            ),
         }
+        Ok(())
     }
 
-    /// Says that something has changed; the table shows it itself.
+    /// Says that something has changed; the view shows it itself.
     fn tell(&self, text: &str) {
-        if !matches!(self, Self::Table(_)) {
+        if !matches!(self, Self::View(_)) {
             eprintln!("scx_artis: {text}, by ctl");
         }
     }
 
-    fn show(&mut self, begin: &Begin, metrics: &Metrics) -> Result<()> {
-        match self {
-            Self::Nowhere => Ok(()),
-            Self::Lines(_) => writeln!(std::io::stdout(), "{}", line::render(metrics)),
-            Self::Table(screen) => {
-                let text = table::render(&head(begin), metrics, screen.style());
-                screen.draw(&text)
-            }
-        }
-        .context("stdout is gone")
+    fn show(&self, metrics: &Metrics) -> Result<()> {
+        writeln!(io::stdout(), "{}", line::render(metrics)).context("stdout is gone")
     }
-}
 
-/// The head of the live table.
-fn head(begin: &Begin) -> Head {
-    Head {
-        ops_name: begin.ops_name.clone(),
-        kernel: begin.kernel.clone(),
-        preemption: begin.preemption.clone(),
-        rt_cpus: begin.rt_cpus.clone(),
-        nrt_cpus: begin.nrt_cpus.clone(),
+    /// Gives the terminal back: what is said from now on is for the shell's screen.
+    fn end(&mut self) {
+        if let Self::View(view) = self {
+            *view = None;
+        }
     }
 }
 

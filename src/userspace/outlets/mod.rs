@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where metrics go: a live table, a line, the statistics socket. The outlets
+//! Where metrics go: the view, a line, the statistics socket. The outlets
 //! do not know each other.
 
 pub mod csv;
 pub mod json;
 pub mod line;
 pub mod server;
-pub mod table;
 pub mod top;

@@ -23,6 +23,7 @@ impl Store {
             Action::Open => self.enter(),
             Action::Log => self.turn_to(Page::Log),
             Action::Cpus => self.turn_to(Page::Cpus),
+            Action::Totals => self.turn_to(Page::Totals),
             Action::Pause => self.pause(),
             Action::Up => self.scroll(-1),
             Action::Down => self.scroll(1),
@@ -86,7 +87,7 @@ impl Store {
         match self.page {
             _ if self.help => self.help = false,
             Page::Tasks => self.set_filter(String::new()),
-            Page::Detail | Page::Log | Page::Cpus => self.page = Page::Tasks,
+            _ => self.page = Page::Tasks,
         }
     }
 
@@ -94,14 +95,14 @@ impl Store {
         match self.page {
             _ if self.help => self.help = false,
             Page::Tasks => self.open(),
-            Page::Detail | Page::Log | Page::Cpus => {}
+            _ => {}
         }
     }
 
     fn turn_to(&mut self, page: Page) {
         self.help = false;
         self.page = if self.page == page { Page::Tasks } else { page };
-        (self.log_back, self.cpus_from) = (0, 0);
+        (self.log_back, self.cpus_from, self.totals_from) = (0, 0, 0);
     }
 
     fn set_filter(&mut self, filter: String) {
@@ -134,6 +135,7 @@ impl Store {
                 self.log_back = back.saturating_add_signed(up).min(self.areas.last_from);
             }
             Page::Cpus => self.cpus_from = moved(self.cpus_from, self.areas.last_from),
+            Page::Totals => self.totals_from = moved(self.totals_from, self.areas.last_from),
             Page::Detail => {}
         }
     }

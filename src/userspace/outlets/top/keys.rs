@@ -21,6 +21,8 @@ pub enum Action {
     Log,
     /// Show all CPUs, or the tasks again.
     Cpus,
+    /// Show all counters, or the tasks again.
+    Totals,
     /// Hold what is shown, or go on.
     Pause,
     /// One row up.
@@ -132,6 +134,7 @@ keys! {
     Looking SortPrevious "S" "" "sort by the column before" [letter('S')];
     Looking Reverse "r" "reverse" "turn the order round" [letter('r')];
     Looking Cpus "c" "CPUs" "all CPUs, or the tasks again" [letter('c')];
+    Looking Totals "t" "totals" "all counters of what the scheduler did, or the tasks again" [letter('t')];
     Looking Up "Up k" "" "one row up" [key(KeyCode::Up), letter('k')];
     Looking Down "Down j" "" "one row down" [key(KeyCode::Down), letter('j')];
     Looking PageUp "PgUp" "" "a page up" [key(KeyCode::PageUp)];

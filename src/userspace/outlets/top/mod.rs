@@ -9,12 +9,14 @@ pub mod columns;
 pub mod command;
 mod draw;
 pub mod event;
+pub mod inside;
 mod keys;
 pub mod pump;
 pub mod rows;
 pub mod run;
 #[cfg(test)]
 mod sample;
+mod stderr;
 pub mod store;
 pub mod terminal;
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub enum Page {
     Log,
     /// All CPUs.
     Cpus,
+    /// All counters.
+    Totals,
 }
 
 /// What is to be done after an event besides drawing.
@@ -89,8 +91,9 @@ pub struct Store {
     pub(super) selected: Option<u64>,
     /// Columns that are left out on the left.
     pub(super) skipped: usize,
-    /// First row of the CPUs' page, lines of the log's page behind its end, first line of the help.
+    /// First row of the CPUs' and of the counters' page, lines of the log's page behind its end, first line of the help.
     pub(super) cpus_from: usize,
+    pub(super) totals_from: usize,
     pub(super) log_back: usize,
     pub(super) help_from: usize,
     /// The task of the detail page, as it was last seen.
@@ -119,6 +122,7 @@ impl Store {
             selected: None,
             skipped: 0,
             cpus_from: 0,
+            totals_from: 0,
             log_back: 0,
             help_from: 0,
             detail: None,

@@ -4,8 +4,8 @@
 use std::env;
 use std::io::{self, IsTerminal, Stdout};
 use std::panic;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -17,9 +17,12 @@ use ratatui::crossterm::terminal::{
 use ratatui::{Frame, Terminal};
 
 use super::Theme;
+use super::stderr::Kept;
 
 /// Is the terminal taken? There is one, and a panic may come from any thread.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Stderr, while it is taken.
+static STDERR: Mutex<Option<Kept>> = Mutex::new(None);
 
 /// Is stdout a terminal on which the view can be drawn? A dumb one cannot move its cursor.
 pub fn is_fit() -> bool {
@@ -61,7 +64,9 @@ impl Screen {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_again(&mut self) -> io::Result<()> {
-        TAKEN.store(true, Ordering::SeqCst);
+        if !TAKEN.swap(true, Ordering::SeqCst) {
+            *stderr() = Kept::start()?;
+        }
         let taken = enable_raw_mode()
             .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture))
             .and_then(|()| self.terminal.clear());
@@ -103,5 +108,13 @@ pub fn give_back() {
         // there is nobody to tell if that fails: the terminal is gone
         let _ = execute!(io::stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
+        let kept = stderr().take();
+        if let Some(kept) = kept {
+            kept.release();
+        }
     }
+}
+
+fn stderr() -> MutexGuard<'static, Option<Kept>> {
+    STDERR.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,7 +18,7 @@ use super::event::{Ended, Event};
 use super::keys::{Action, KEYS, When};
 use super::store::{Flow, Page, Store, Wish};
 use super::{Theme, sample};
-use crate::model::{CpuMetrics, Snapshot};
+use crate::model::{COUNTERS, CpuMetrics, Snapshot};
 
 /// A store and the screen that it is drawn on.
 struct View {
@@ -122,6 +122,17 @@ fn the_log_at_80x24() {
 }
 
 #[test]
+fn the_totals_show_every_counter() {
+    let mut view = View::new(80, 60);
+    view.key(KeyCode::Char('t'));
+    for counter in &COUNTERS {
+        let title = counter.title;
+        assert!(view.text().lines().any(|line| line.contains(title)), "{title}: {}", view.text());
+    }
+    insta::assert_snapshot!(view.text());
+}
+
+#[test]
 fn the_help_at_200x60() {
     let mut view = View::new(200, 60);
     view.key(KeyCode::Char('?'));
@@ -149,7 +160,7 @@ fn no_size_and_no_snapshot_make_it_panic() {
         for width in [60, 61, 79, 80, 149, 150, 333] {
             for height in [16, 17, 24, 39, 40, 120] {
                 let mut view = View::with(width, height, Wish::default(), snapshot.clone());
-                for code in ["Enter", "?", "e", "?", "c"] {
+                for code in ["Enter", "?", "e", "?", "c", "t"] {
                     let letter = code.chars().next().filter(|_| code.len() == 1);
                     view.key(letter.map_or(KeyCode::Enter, KeyCode::Char));
                 }
@@ -186,7 +197,7 @@ fn no_colour_where_none_is_wanted() {
     };
     let mut alarmed = sample::snapshot();
     (alarmed.machine.bodies_on_rt, alarmed.lost.feed) = (1, 1);
-    for keys in ["", "?", "e", "c", "\n"] {
+    for keys in ["", "?", "e", "c", "t", "\n"] {
         let mut view = View::with(200, 60, wish(), alarmed.clone());
         for key in keys.chars() {
             view.key(if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) });
@@ -326,7 +337,7 @@ fn does_it(view: &mut View, action: Action, key: Event) {
             assert!(view.text().contains("stress-ng-sysinf/1300 of process"), "{}", view.text());
         }
         Action::Back => {
-            for open in ['?', 'e', 'c'] {
+            for open in ['?', 'e', 'c', 't'] {
                 view.key(KeyCode::Char(open));
                 press(view);
                 assert!(!view.store.help && view.store.page == Page::Tasks, "{open}");
@@ -368,8 +379,12 @@ fn does_it(view: &mut View, action: Action, key: Event) {
             press(view);
             assert_ne!(view.pids()[0], first);
         }
-        Action::Log | Action::Cpus => {
-            let page = if action == Action::Log { Page::Log } else { Page::Cpus };
+        Action::Log | Action::Cpus | Action::Totals => {
+            let page = match action {
+                Action::Log => Page::Log,
+                Action::Cpus => Page::Cpus,
+                _ => Page::Totals,
+            };
             press(view);
             assert_eq!(view.store.page, page);
             press(view);

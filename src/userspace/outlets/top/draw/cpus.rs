@@ -28,6 +28,8 @@ fn parts(cpu: &CpuMetrics, theme: Theme) -> Vec<Part> {
     ]
 }
 
+/// Cells of the columns but the bar, which is the third, and the last.
+const WIDTHS: [u16; 9] = [3, 3, 4, 4, 5, 5, 6, 5, 3];
 /// What stands for the rest.
 const IDLE: &str = "·";
 
@@ -76,11 +78,12 @@ fn table(
 ) {
     let theme = store.theme;
     let bar_width = (area.width / 5).min(60);
-    let widths = [3, 3, bar_width, 4, 4, 5, 5, 6, 5, 3]
-        .map(Constraint::Length)
-        .into_iter()
-        .chain([Constraint::Min(8)]);
-    let rows = cpus.iter().map(|(id, cpu)| row(**id, cpu, bar_width, theme));
+    let [id, kind, others @ ..] = WIDTHS;
+    let widths = [id, kind, bar_width].into_iter().chain(others).map(Constraint::Length);
+    let widths = widths.chain([Constraint::Min(0)]);
+    let used = WIDTHS.iter().sum::<u16>() + bar_width + WIDTHS.len() as u16 + 1;
+    let last = usize::from(area.width.saturating_sub(used));
+    let rows = cpus.iter().map(|(id, cpu)| row(**id, cpu, bar_width, last, theme));
     let legend: Vec<_> = parts(&CpuMetrics::default(), theme)
         .iter()
         .map(|part| format!("{}{}", part.symbol, part.name))
@@ -105,7 +108,7 @@ fn table(
     frame.render_widget(table, area);
 }
 
-fn row(id: usize, cpu: &CpuMetrics, bar_width: u16, theme: Theme) -> Row<'static> {
+fn row(id: usize, cpu: &CpuMetrics, bar_width: u16, last: usize, theme: Theme) -> Row<'static> {
     let rt_only = |text: String| if cpu.is_rt == 1 { text } else { "-".to_owned() };
     let right = |text: String| Line::from(text).right_aligned();
     let kind = if cpu.is_rt == 1 { theme.strong() } else { Style::new() };
@@ -123,23 +126,20 @@ fn row(id: usize, cpu: &CpuMetrics, bar_width: u16, theme: Theme) -> Row<'static
         right(rt_only(count(cpu.evictions_per_s.round()))),
         worst,
         right(count(cpu.queued as f64)),
-        running(cpu, theme),
+        running(cpu, last, theme),
     ])
 }
 
-fn running(cpu: &CpuMetrics, theme: Theme) -> Line<'static> {
+/// Name and id, in `width` cells: the name is cut, for the id says more.
+fn running(cpu: &CpuMetrics, width: usize, theme: Theme) -> Line<'static> {
+    let rt = if cpu.running_rt == 1 { " RT" } else { "" };
+    let id = format!("/{}{rt}", cpu.running_pid);
+    let name: String = cpu.running_comm.chars().take(width.saturating_sub(id.len())).collect();
     match cpu.running_pid {
         0 => Line::styled("-", theme.dim()),
-        pid if cpu.running_rt == 1 => {
-            Line::styled(format!("{}/{pid} RT", name(cpu, 10)), theme.rt())
-        }
-        pid => Line::from(format!("{}/{pid}", name(cpu, 8))),
+        _ if cpu.running_rt == 1 => Line::styled(name + &id, theme.rt()),
+        _ => Line::from(name + &id),
     }
-}
-
-/// The name of what runs, cut so that the id behind it is seen.
-fn name(cpu: &CpuMetrics, most: usize) -> String {
-    cpu.running_comm.chars().take(most).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod help;
 mod log;
 mod rt0;
 mod tasks;
+mod totals;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -42,6 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, store: &Store) -> Areas {
         Page::Detail => detail::draw(frame, body, store),
         Page::Log => log::page(frame, body, store, &mut areas),
         Page::Cpus => cpus::page(frame, body, store, &mut areas),
+        Page::Totals => totals::page(frame, body, store, &mut areas),
     }
     footer(frame, foot, store);
     if store.help {
