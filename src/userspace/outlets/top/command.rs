@@ -73,7 +73,10 @@ impl From<io::Error> for Broken {
 
 impl From<::csv::Error> for Broken {
     fn from(error: ::csv::Error) -> Self {
-        Self::Output(error.into())
+        Self::Output(match error.into_kind() {
+            ::csv::ErrorKind::Io(error) => error,
+            other => io::Error::other(format!("{other:?}")),
+        })
     }
 }
 

@@ -10,7 +10,7 @@ pub mod command;
 mod draw;
 pub mod event;
 pub mod inside;
-mod keys;
+pub mod keys;
 pub mod pump;
 pub mod rows;
 pub mod run;
