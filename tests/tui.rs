@@ -420,8 +420,11 @@ fn colours_are_for_terminals_that_want_them() {
     let terminal = Terminal::new(80, 24);
     let colored = |terminal: &Terminal| {
         let screen = terminal.tmux(&["capture-pane", "-e", "-p"]);
-        // 30 to 37 or 38;5;N, behind an attribute or not
-        ["\x1b[3", ";3"].iter().any(|begin| screen.contains(begin))
+        // 30 to 37, or 38;5;N; 39 is none
+        (30..=38).any(|color| {
+            let color = format!("{color}");
+            screen.split(['m', '[', ';']).any(|number| number == color)
+        })
     };
     terminal.view();
     assert!(colored(&terminal));

@@ -80,9 +80,12 @@ impl From<::csv::Error> for Broken {
     }
 }
 
+/// Prints an interval.
+type Printer<'a> = Box<dyn FnMut(&Snapshot) -> Result<(), Broken> + 'a>;
+
 fn print(top: &Top, mut source: Source) -> Result<(), Broken> {
     let mut out = io::stdout().lock();
-    let mut printer: Box<dyn FnMut(&Snapshot) -> Result<(), Broken>> = if top.json {
+    let mut printer: Printer<'_> = if top.json {
         let mut lines = json::Lines::default();
         Box::new(move |snapshot| Ok(lines.write(&mut out, snapshot).and_then(|()| out.flush())?))
     } else if top.csv {

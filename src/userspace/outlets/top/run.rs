@@ -86,7 +86,7 @@ pub fn run(
                 }
             },
             recv(signals.told) -> event => event.unwrap_or(Event::Leave),
-            recv(keys.told) -> event => event.unwrap_or_else(|RecvError| Event::NoInput),
+            recv(keys.told) -> event => event.unwrap_or(Event::NoInput),
         });
         // whatever else is there already, before the next frame
         while let Some(event) = next {

@@ -190,6 +190,9 @@ pub fn snapshot() -> Snapshot {
             attempts_per_s: 12_963.0,
             evictions_per_s: 430.0,
             residence_max_us: 44.2,
+            residence_p99_us: 11.9,
+            arrival_p50_us: 8.2,
+            arrival_p99_us: 31.4,
             cpus: cpus().into_iter().enumerate().collect(),
             ..Metrics::default()
         },

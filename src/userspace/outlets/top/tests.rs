@@ -175,7 +175,7 @@ fn a_body_on_an_rt_cpu_is_an_alarm() {
     assert!(!View::new(80, 24).text().contains("BODIES"));
     snapshot.machine.bodies_on_rt = 3;
     let view = View::with(80, 24, Wish::default(), snapshot);
-    assert!(view.text().contains("3 BODIES ON RT: must be 0"), "{}", view.text());
+    assert!(view.text().contains("3 BODIES ON RT"), "{}", view.text());
     let row = view.row_of("BODIES");
     assert_eq!(view.buffer()[(2, row)].fg, Color::Red);
 }
@@ -186,7 +186,7 @@ fn lost_records_are_told() {
     assert!(!View::new(80, 24).text().contains("lost"));
     snapshot.lost.ring = 17;
     let view = View::with(80, 24, Wish::default(), snapshot);
-    assert!(view.text().contains("lost 17 (ring)"), "{}", view.text());
+    assert!(view.text().contains("lost 17 ring"), "{}", view.text());
 }
 
 #[test]

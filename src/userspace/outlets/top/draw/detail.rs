@@ -63,7 +63,7 @@ fn headline(task: &Task, store: &Store, width: u16) -> Line<'static> {
         0 => format!("nice {}", metrics.nice),
         prio => format!("priority {prio}"),
     };
-    let gone = store.shown.tasks.get(&metrics.pid).is_none();
+    let gone = !store.shown.tasks.contains_key(&metrics.pid);
     let gone = if gone { "gone: " } else { "" };
     let text = format!(
         "{gone}{}/{} of process {}  class {}  {} {prio}  {} CPUs allowed",
@@ -157,8 +157,8 @@ fn figures(task: &Task, store: &Store) -> Vec<Line<'static>> {
 
 /// Its last intervals, figure by figure.
 fn histories(frame: &mut Frame<'_>, area: Rect, task: &Task, theme: Theme) {
-    type Figure = fn(&Point) -> f64;
-    let shown: [(&str, Figure, fn(f64) -> String); 4] = [
+    type Figure = (&'static str, fn(&Point) -> f64, fn(f64) -> String);
+    let shown: [Figure; 4] = [
         ("cpu%", |point| point.cpu_pct, percent),
         ("attempts/s", |point| point.attempts_per_s, count),
         ("evictions/s", |point| point.evictions_per_s, count),

@@ -66,15 +66,21 @@ fn promise(store: &Store) -> Line<'_> {
     let (theme, machine, lost) = (store.theme, &store.shown.machine, store.shown.lost);
     let mut line = Line::default();
     if machine.bodies_on_rt > 0 {
-        let text = format!(" {} BODIES ON RT: must be 0 ", count(machine.bodies_on_rt as f64));
+        let text = format!(" {} BODIES ON RT ", count(machine.bodies_on_rt as f64));
         line.push_span(Span::styled(text, theme.alarm()));
     } else {
         line.push_span("bodies on RT 0");
     }
-    line.push_span(format!("  residence worst {}", time(machine.residence_max_us)));
+    line.push_span(format!(
+        "  residence worst {} p99 {}  eviction p50 {} p99 {}",
+        time(machine.residence_max_us),
+        time(machine.residence_p99_us),
+        time(machine.arrival_p50_us),
+        time(machine.arrival_p99_us),
+    ));
     let lost = [("ring", lost.ring), ("budget", lost.over_budget), ("feed", lost.feed)];
     for (at, number) in lost.into_iter().filter(|(_, number)| *number > 0) {
-        let text = format!("lost {} ({at})", count(number as f64));
+        let text = format!("lost {} {at}", count(number as f64));
         line.push_span("  ");
         line.push_span(Span::styled(text, theme.warn()));
     }
