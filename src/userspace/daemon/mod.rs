@@ -13,6 +13,7 @@ mod run_dir;
 mod scheduler;
 mod setup;
 mod task;
+mod watcher;
 
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -26,6 +27,7 @@ use crate::cli::{Command, Opts};
 use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
+use crate::feed::record;
 use crate::outlets::server;
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
@@ -40,8 +42,13 @@ use setup::{Setup, Start, Wanted};
 pub fn execute(opts: &Opts) -> Result<(), Failure> {
     log::start(opts.verbose);
     let mut stdout = std::io::stdout();
-    if let Some(Command::Ctl(ctl)) = &opts.command {
-        control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+    if let Some(command) = &opts.command {
+        match command {
+            Command::Ctl(ctl) => {
+                control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+            }
+            Command::Record(record) => record::execute(record)?,
+        }
     } else if opts.output.help_stats {
         server::describe(&mut stdout)?;
     } else if opts.print_calls {
