@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
+use super::field::described;
+use super::{Described, Field, Kind, Value};
 use crate::abi::{NR_STATS, bindings as abi};
 
 /// An event counter: `enum artis_stat` of src/bpf/abi/stat.h.
@@ -46,14 +48,34 @@ pub enum Group {
 /// [`COUNTERS`] from the latter.
 macro_rules! metrics {
     (
-        $(#[$attr:meta])* struct Metrics { $($fields:tt)* }
-        counters { $($group:ident $id:ident $name:ident $title:tt: $desc:tt;)* }
+        $(#[$attr:meta])* struct Metrics {
+            $($field:ident: $ty:ident = $kind:ident $unit:literal $head:literal, $about:literal $(, $skip:ident)?;)*
+        }
+        counters { $($group:ident $id:ident $name:ident $title:literal: $desc:literal;)* }
     ) => {
         $(#[$attr])*
-        #[allow(missing_docs)] // the descriptions are the documentation
         pub struct Metrics {
-            $($fields)*
-            $(#[stat(desc = $desc)] pub $name: u64,)*
+            $(#[doc = $about] #[stat(desc = $about $(, $skip)?)] pub $field: $ty,)*
+            $(#[doc = $desc] #[stat(desc = $desc)] pub $name: u64,)*
+            /// The CPUs by id
+            #[stat(desc = "The CPUs by id")]
+            pub cpus: BTreeMap<usize, CpuMetrics>,
+        }
+
+        impl Described for Metrics {
+            const ABOUT: &'static str = "The whole machine";
+            const FIELDS: &'static [Field] = &[
+                $(Field {
+                    name: stringify!($field), title: $head, unit: $unit, kind: Kind::$kind, desc: $about,
+                },)*
+                $(Field {
+                    name: stringify!($name), title: $title, unit: "", kind: Kind::Counter, desc: $desc,
+                },)*
+            ];
+
+            fn values(&self) -> Vec<Value<'_>> {
+                vec![$(Value::from(&self.$field),)* $(Value::from(&self.$name),)*]
+            }
         }
 
         scx_utils::paste! {
@@ -90,36 +112,20 @@ metrics! {
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, JsonSchema)]
     #[stat(top, desc = "scx_artis: the whole machine", _om_prefix = "artis_")]
     struct Metrics {
-        #[stat(desc = "Seconds since the scheduler began")]
-        pub uptime_s: f64,
-        #[stat(desc = "Seconds that the rates and shares are about")]
-        pub interval_s: f64,
-        #[stat(desc = "Number of changes of the policy by ctl since the daemon began")]
-        pub policy_seq: u64,
-        #[stat(desc = "The RT CPUs as a list", _om_skip)]
-        pub rt_cpu_list: String,
-        #[stat(desc = "Number of RT CPUs")]
-        pub rt_cpus: u64,
-        #[stat(desc = "Number of NRT CPUs")]
-        pub nrt_cpus: u64,
-        #[stat(desc = "Attempts per second, on all CPUs: endangering kernel entries by tasks that could migrate")]
-        pub attempts_per_s: f64,
-        #[stat(desc = "Evictions per second: attempts that made a task leave an RT CPU")]
-        pub evictions_per_s: f64,
-        #[stat(desc = "Share of the RT CPUs' time in real-time tasks, percent")]
-        pub rt_pct: f64,
-        #[stat(desc = "Share of the RT CPUs' time in ext tasks, percent: what isolation would have wasted")]
-        pub ext_pct: f64,
-        #[stat(desc = "Time of tasks that could leave in kernel sections on RT CPUs, us per second")]
-        pub residence_us_per_s: f64,
-        #[stat(desc = "The longest such section since the scheduler began, us")]
-        pub residence_max_us: f64,
-        #[stat(desc = "Share of the moves to RT CPUs since the begin that an eviction ended within C of own run time, percent")]
-        pub wasted_pct: f64,
-        #[stat(desc = "Tasks that wait in the queues which NRT CPUs share")]
-        pub shared_queued: u64,
-        #[stat(desc = "The CPUs by id")]
-        pub cpus: BTreeMap<usize, CpuMetrics>,
+        uptime_s: f64 = Gauge "s" "up", "Time since the scheduler began";
+        interval_s: f64 = Gauge "s" "interval", "Time that the rates and shares are about";
+        policy_seq: u64 = Counter "" "changes", "Number of changes of the policy by ctl since the daemon began";
+        rt_cpu_list: String = Label "" "RT CPUs", "The RT CPUs as a list", _om_skip;
+        rt_cpus: u64 = Gauge "" "RT CPUs", "Number of RT CPUs";
+        nrt_cpus: u64 = Gauge "" "NRT CPUs", "Number of NRT CPUs";
+        attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second, on all CPUs: endangering kernel entries by tasks that could migrate";
+        evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave an RT CPU";
+        rt_pct: f64 = Gauge "%" "rt%", "Share of the RT CPUs' time in real-time tasks";
+        ext_pct: f64 = Gauge "%" "ext%", "Share of the RT CPUs' time in ext tasks: what isolation would have wasted";
+        residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on RT CPUs";
+        residence_max_us: f64 = Gauge "us" "worst", "The longest such section since the scheduler began";
+        wasted_pct: f64 = Gauge "%" "wasted%", "Share of the moves to RT CPUs since the begin that an eviction ended within C of own run time";
+        shared_queued: u64 = Gauge "" "queued", "Tasks that wait in the queues which NRT CPUs share";
     }
     counters {
         Attempts ARTIS_STAT_ATTEMPT_CALL attempts_call "calls":
@@ -181,49 +187,26 @@ metrics! {
     }
 }
 
-/// One CPU, between two readings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, JsonSchema)]
-#[stat(desc = "One CPU", _om_prefix = "artis_cpu_", _om_label = "cpu")]
-#[allow(missing_docs)] // the descriptions are the documentation
-pub struct CpuMetrics {
-    #[stat(desc = "RT or NRT", _om_skip)]
-    pub kind: String,
-    #[stat(desc = "1 if it is an RT CPU, else 0")]
-    pub is_rt: u64,
-    #[stat(desc = "Share of its time in real-time tasks, percent")]
-    pub rt_pct: f64,
-    #[stat(desc = "Share of its time in ext tasks, percent")]
-    pub ext_pct: f64,
-    #[stat(
-        desc = "Load: weight / 100 x M, M = 1 / (1 - real-time share) by compute capacity; of an NRT CPU that of all NRT CPUs of its cache together"
-    )]
-    pub load: f64,
-    #[stat(
-        desc = "Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs that share this one's cache, without scx_artis itself; 100 is one task of nice 0"
-    )]
-    pub weight: u64,
-    #[stat(desc = "Attempts per second: endangering kernel entries by tasks that could migrate")]
-    pub attempts_per_s: f64,
-    #[stat(desc = "Evictions per second: attempts that made a task leave this RT CPU")]
-    pub evictions_per_s: f64,
-    #[stat(
-        desc = "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0"
-    )]
-    pub bodies_on_rt: u64,
-    #[stat(
-        desc = "Time of tasks that could leave in kernel sections on this RT CPU, us per second"
-    )]
-    pub residence_us_per_s: f64,
-    #[stat(desc = "The longest such section since the begin, us")]
-    pub residence_max_us: f64,
-    #[stat(desc = "Tasks that wait in its own queue")]
-    pub queued: u64,
-    #[stat(desc = "Thread id of the task that runs here, 0 when idle", _om_skip)]
-    pub running_pid: u64,
-    #[stat(desc = "Name of the task that runs here, empty when idle", _om_skip)]
-    pub running_comm: String,
-    #[stat(desc = "1 if the task that runs here is of a real-time class, else 0", _om_skip)]
-    pub running_rt: u64,
+described! {
+    /// One CPU, between two readings.
+    #[stat(_om_prefix = "artis_cpu_", _om_label = "cpu")]
+    struct CpuMetrics ("One CPU") {
+        kind: String = Label "" "kind", "RT or NRT", _om_skip;
+        is_rt: u64 = Gauge "" "RT?", "1 if it is an RT CPU, else 0";
+        rt_pct: f64 = Gauge "%" "rt%", "Share of its time in real-time tasks";
+        ext_pct: f64 = Gauge "%" "ext%", "Share of its time in ext tasks";
+        load: f64 = Gauge "" "load", "Load: weight / 100 x M, M = 1 / (1 - real-time share) by compute capacity; of an NRT CPU that of all NRT CPUs of its cache together";
+        weight: u64 = Gauge "" "weight", "Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs that share this one's cache, without scx_artis itself; 100 is one task of nice 0";
+        attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second: endangering kernel entries by tasks that could migrate";
+        evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave this RT CPU";
+        bodies_on_rt: u64 = Counter "" "bodies", "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0";
+        residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on this RT CPU";
+        residence_max_us: f64 = Gauge "us" "worst", "The longest such section since the begin";
+        queued: u64 = Gauge "" "queued", "Tasks that wait in its own queue";
+        running_pid: u64 = Label "" "pid", "Thread id of the task that runs here, 0 when idle", _om_skip;
+        running_comm: String = Label "" "runs", "Name of the task that runs here, empty when idle", _om_skip;
+        running_rt: u64 = Label "" "rt?", "1 if the task that runs here is of a real-time class, else 0", _om_skip;
+    }
 }
 
 #[cfg(test)]

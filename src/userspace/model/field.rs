@@ -75,21 +75,22 @@ pub trait Described {
 }
 
 /// Declares a struct whose every field is described, for [`Described`], for serde and for the
-/// server of scx_stats. A field is `name: type = Kind "unit" "title", "description";`.
+/// server of scx_stats. A field is `name: type = Kind "unit" "title", "description";`, with
+/// `, _om_skip` at its end if scx's OpenMetrics script has no use for it.
 macro_rules! described {
     (
         $(#[$attr:meta])*
         struct $Name:ident ($about:literal) {
-            $($field:ident: $ty:ident = $kind:ident $unit:literal $title:literal, $desc:literal;)*
+            $($field:ident: $ty:ident = $kind:ident $unit:literal $title:literal, $desc:literal $(, $skip:ident)?;)*
         }
     ) => {
-        $(#[$attr])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[derive(scx_stats_derive::Stats, schemars::JsonSchema)]
+        $(#[$attr])*
         #[stat(desc = $about)]
         #[serde(default)]
         pub struct $Name {
-            $(#[doc = $desc] #[stat(desc = $desc)] pub $field: $ty,)*
+            $(#[doc = $desc] #[stat(desc = $desc $(, $skip)?)] pub $field: $ty,)*
         }
 
         impl $crate::model::Described for $Name {
