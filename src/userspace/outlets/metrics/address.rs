@@ -84,7 +84,10 @@ mod tests {
     #[test]
     fn it_is_shown_as_it_was_given() {
         for text in ["127.0.0.1:9464", "[::1]:9464", "unix:/run/scx_artis/metrics.sock"] {
-            assert_eq!(text.parse::<Address>().map(|address| address.to_string()).as_deref(), Ok(text));
+            assert_eq!(
+                text.parse::<Address>().map(|address| address.to_string()).as_deref(),
+                Ok(text)
+            );
         }
     }
 }

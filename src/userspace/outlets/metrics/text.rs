@@ -52,7 +52,8 @@ impl Collector for Scrape {
             .encode_info(&about)?;
         figures::<Metrics>(&mut out, "", &[(Labels::new(), machine)])?;
 
-        let cpus: Vec<_> = machine.cpus.iter().map(|(id, cpu)| (cpu_labels(*id, cpu), cpu)).collect();
+        let cpus: Vec<_> =
+            machine.cpus.iter().map(|(id, cpu)| (cpu_labels(*id, cpu), cpu)).collect();
         figures(&mut out, "cpu_", &cpus)?;
         let tasks = chosen(&self.snapshot, self.tasks);
         let rows: Vec<_> = tasks.iter().map(|task| (task_labels(task), &task.metrics)).collect();
@@ -173,7 +174,8 @@ fn buckets(hist: &Hist) -> (f64, Vec<(f64, u64)>) {
     let bucket = |slot| {
         let n = hist.0.get(slot).copied().unwrap_or(0);
         let last = slot + 1 == SLOTS;
-        let middle = if last { from_s(slot) } else { f64::midpoint(from_s(slot), from_s(slot + 1)) };
+        let middle =
+            if last { from_s(slot) } else { f64::midpoint(from_s(slot), from_s(slot + 1)) };
         sum += n as f64 * middle;
         (if last { f64::INFINITY } else { from_s(slot + 1) }, n)
     };
