@@ -28,7 +28,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio::{net, runtime};
 
-use super::{Address, Latest, text};
+use super::{Latest, text};
+use crate::config::Address;
 
 /// Clients at a time; more wait until the kernel's queue of them is full.
 const CLIENTS_MAX: usize = 16;

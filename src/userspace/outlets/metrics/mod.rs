@@ -3,12 +3,10 @@
 //! keeps the snapshot of the last interval, and a thread of its own serves it:
 //! whoever reads metrics, however often, asks nothing of the scheduler.
 
-mod address;
 mod http;
 mod name;
 mod text;
 
-pub use address::Address;
 pub use http::{Answers, Server};
 pub use name::Metric;
 pub use text::encode;
@@ -20,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use crate::config::Address;
 use crate::feed::{Hub, Source, Wanted};
 use crate::model::Snapshot;
 
