@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scx_artis::config::Address;
-use scx_artis::model::{Begin, CpuMetrics, Hist, Metrics, SLOTS, Snapshot, Task, TaskMetrics};
+use scx_artis::model::{
+    Begin, CpuMetrics, CpuTimes, Hist, Lost, Metrics, SLOTS, Snapshot, Task, TaskMetrics,
+};
 use scx_artis::outlets::metrics::{Answers, Latest, Server, encode};
 use serde::Deserialize;
 
@@ -112,7 +114,19 @@ fn snapshot() -> Snapshot {
     let tasks =
         [task(7, NASTY, "NRT", Hist(vec![1; SLOTS])), task(9, "cyclictest", "RT0", Hist(slots))];
     let begin = Begin { kernel: "6.18".into(), program: "0.1".into(), ..Begin::default() };
-    Snapshot { begin: Arc::new(begin), machine, tasks: tasks.into(), ..Snapshot::default() }
+    let times = |nth| {
+        let mut slots = vec![0; SLOTS];
+        slots[nth] = 10;
+        CpuTimes { residence: Hist(slots.clone()), arrival: Hist(slots) }
+    };
+    Snapshot {
+        begin: Arc::new(begin),
+        machine,
+        cpu_times: [(0, times(6)), (2, times(3))].into(),
+        tasks: tasks.into(),
+        lost: Lost { ring: 3, over_budget: 4, feed: 5 },
+        ..Snapshot::default()
+    }
 }
 
 #[test]
@@ -133,7 +147,7 @@ fn prometheus_reads_it() {
     close(value(&families, "artis_task_attempts_total", &nasty), 77.0);
     close(value(&families, "artis_task_wait_max_seconds", &nasty), 88e-6);
     close(value(&families, "artis_scheduler_info", &[("kernel", "6.18"), ("version", "0.1")]), 1.0);
-    close(value(&families, "artis_records_lost_total", &[("where", "ring")]), 0.0);
+    close(value(&families, "artis_exporter_records_lost_total", &[]), 5.0);
 }
 
 #[test]
@@ -171,6 +185,19 @@ fn latencies_are_histograms() {
     assert_eq!((up_to(4), up_to(5), up_to(9), up_to(10)), (0.0, 98.0, 98.0, 100.0));
     close(value(&families, &format!("{name}_count"), &[]), 100.0);
     close(value(&families, &format!("{name}_bucket"), &[("le", "+Inf")]), 100.0);
+}
+
+#[test]
+fn each_cpu_has_the_times_of_its_kind() {
+    let families = parse(&encode(Arc::new(snapshot()), 50).expect("encoded"));
+    for (name, cpu) in
+        [("artis_cpu_residence_seconds", "2"), ("artis_cpu_eviction_latency_seconds", "0")]
+    {
+        let family = family(&families, name);
+        assert_eq!(family.kind, "histogram");
+        assert!(family.samples.iter().all(|sample| sample.labels["cpu"] == cpu), "{family:?}");
+        close(value(&families, &format!("{name}_count"), &[]), 10.0);
+    }
 }
 
 #[test]

@@ -62,7 +62,8 @@ impl Metric {
         } else if !base.is_empty() {
             stem = format!("{stem}_{base}");
         }
-        let counter = field.kind == Kind::Counter;
+        // a maximum only grows, too, but its rate is no figure
+        let counter = field.kind == Kind::Counter && !name.ends_with("_max");
         Some(Self { stem, unit, factor, counter, help: format!("{}{note}", field.desc) })
     }
 
@@ -94,6 +95,7 @@ mod tests {
         assert_eq!(name("runs_per_s", "1/s", Kind::Gauge), "artis_task_runs_per_second");
         assert_eq!(name("residence_us_per_s", "us/s", Kind::Gauge), "artis_task_residence_ratio");
         assert_eq!(name("runs", "", Kind::Counter), "artis_task_runs_total");
+        assert_eq!(name("wait_max_us", "us", Kind::Counter), "artis_task_wait_max_seconds");
         let pct = Metric::new("", &field("cpu_pct", "%", Kind::Gauge)).expect("a metric");
         assert_eq!(pct.factor, 0.01);
         assert!(Metric::new("", &field("comm", "", Kind::Label)).is_none());

@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::PREFIX;
 use super::name::Metric;
-use crate::model::{CpuMetrics, Described, Hist, Metrics, SLOTS, Snapshot, Task, Value};
+use crate::model::{CpuMetrics, CpuTimes, Described, Hist, Metrics, SLOTS, Snapshot, Task, Value};
 
 /// Labels of a metric; empty: it has none.
 type Labels = Vec<(&'static str, String)>;
@@ -38,7 +38,7 @@ struct Scrape {
 
 impl Collector for Scrape {
     fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
-        let Snapshot { begin, machine, lost, .. } = &*self.snapshot;
+        let Snapshot { begin, machine, .. } = &*self.snapshot;
         let about: Labels = vec![
             ("version", begin.program.clone()),
             ("ops_name", begin.ops_name.clone()),
@@ -59,24 +59,37 @@ impl Collector for Scrape {
         let rows: Vec<_> = tasks.iter().map(|task| (task_labels(task), &task.metrics)).collect();
         figures(&mut out, "task_", &rows)?;
 
-        let hard = || tasks.iter().filter(|task| is_hard(task));
+        let times = |of: fn(&CpuTimes) -> &Hist, is_rt: u64| -> Vec<_> {
+            let cpus = machine.cpus.iter().filter(|(_, cpu)| cpu.is_rt == is_rt);
+            let times = |id| self.snapshot.cpu_times.get(id).map(of);
+            cpus.filter_map(|(id, cpu)| Some((cpu_labels(*id, cpu), times(id)?))).collect()
+        };
+        histograms(
+            &mut out,
+            "cpu_residence",
+            "Kernel sections of tasks that could leave, on each RT CPU since the scheduler began",
+            &times(|times| &times.residence, 1),
+        )?;
+        histograms(
+            &mut out,
+            "cpu_eviction_latency",
+            "Evictions from the attempt to running on this NRT CPU, while somebody watched",
+            &times(|times| &times.arrival, 0),
+        )?;
+        let hard = tasks.iter().filter(|task| is_hard(task));
         histograms(
             &mut out,
             "task_wakeup_latency",
             "From wake-up to running, of each hard real-time task while somebody watched",
-            &hard().map(|task| (task_labels(task), &task.waits)).collect::<Vec<_>>(),
+            &hard.map(|task| (task_labels(task), &task.waits)).collect::<Vec<_>>(),
         )?;
-
-        let events = "Events that the exporter was told of: notes, and the ends of tasks";
-        totals(&mut out, "events", events, &[(Labels::new(), self.snapshot.nr_events)])?;
-        let lost = [("ring", lost.ring), ("over_budget", lost.over_budget), ("feed", lost.feed)];
-        totals(
-            &mut out,
-            "records_lost",
-            "Records that did not arrive: the ring buffer was full, they were over the budget of \
-             their CPU, or the exporter was too slow",
-            &lost.map(|(where_, n)| (vec![("where", where_.to_owned())], n)),
+        out.encode_descriptor(
+            "exporter_records_lost",
+            "Records that did not reach the exporter, because it was too slow",
+            None,
+            MetricType::Counter,
         )
+        .and_then(|mut lost| count(&mut lost, self.snapshot.lost.feed))
     }
 }
 
@@ -133,17 +146,6 @@ fn figures<D: Described>(
         }
     }
     Ok(())
-}
-
-/// A counter that is not described elsewhere.
-fn totals(
-    out: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    rows: &[(Labels, u64)],
-) -> fmt::Result {
-    let mut family = out.encode_descriptor(name, help, None, MetricType::Counter)?;
-    rows.iter().try_for_each(|(labels, n)| with(&mut family, labels, |mut s| count(&mut s, *n)))
 }
 
 /// Histograms of times.
