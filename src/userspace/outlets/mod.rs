@@ -5,5 +5,6 @@
 pub mod csv;
 pub mod json;
 pub mod line;
+pub mod metrics;
 pub mod server;
 pub mod top;
