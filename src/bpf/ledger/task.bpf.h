@@ -110,10 +110,8 @@ static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct art
 	if (c->kind == ARTIS_CPU_NRT && t->weight)
 		clock_run(cpu, run_ns);
 	c->ext_ns += run_ns;
-	if (watches(ARTIS_WATCH_TASKS)) {
+	if (watches(ARTIS_WATCH_TASKS))
 		t->stats.run_ns[c->kind == ARTIS_CPU_RT] += run_ns;
-		t->stats.attempts += c->attempts;
-	}
 	c->attempts = 0;
 }
 

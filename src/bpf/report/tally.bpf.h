@@ -120,7 +120,10 @@ __noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attemp
 	return 0;
 }
 
-/* The causes of the run that ends on @c are @s's. */
+/*
+ * The causes of the run that ends on @c are @s's, and its attempts. Not those that the prediction
+ * counts: for it the end of a section is one, too.
+ */
 __noinline int tally_causes(struct artis_task_stats *s, s32 cpu)
 {
 	struct artis_run_causes *causes = &cpu_of(cpu)->causes;
@@ -134,7 +137,9 @@ __noinline int tally_causes(struct artis_task_stats *s, s32 cpu)
 		if (i >= causes->n)
 			break;
 		tally_add_cause(s, causes->cause[at], causes->times[at], 0, causes->last_ns[at]);
+		s->attempts += causes->times[at];
 	}
+	s->attempts += causes->other;
 	s->attempts_other += causes->other;
 	causes->n = 0;
 	causes->other = 0;
