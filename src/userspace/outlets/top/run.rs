@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvError, Sender, bounded, never, select};
 use nix::sys::signal::{Signal, kill};
@@ -166,12 +166,15 @@ impl KeyThread {
 }
 
 impl Drop for KeyThread {
-    /// Waits for it: what is typed from now on is for the shell.
+    /// Waits for it: what is typed from now on is for the shell. But not for long: where the
+    /// terminal is gone, crossterm reads its end again and again and does not come back.
     fn drop(&mut self) {
         self.end.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        let deadline = Instant::now() + 3 * POLL;
+        while !thread.is_finished() && Instant::now() < deadline {
             while self.told.try_recv().is_ok() {} // it may wait for room
-            let _ = thread.join();
+            thread::sleep(POLL / 20);
         }
     }
 }
