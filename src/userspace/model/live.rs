@@ -241,3 +241,6 @@ fn changes(before: &Begin, now: &Begin) -> Vec<String> {
     }
     texts
 }
+
+#[cfg(test)]
+mod tests;
