@@ -9,13 +9,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::thread::sleep;
 use std::time::Duration;
 
 use scx_artis::config::Address;
+use scx_artis::feed::{Hub, To, Wanted};
 use scx_artis::model::{
     Begin, CpuMetrics, CpuTimes, Hist, Lost, Metrics, SLOTS, Snapshot, Task, TaskMetrics,
 };
-use scx_artis::outlets::metrics::{Answers, Latest, Server, encode};
+use scx_artis::outlets::metrics::{Answers, Exporter, Latest, Server, encode};
 use serde::Deserialize;
 
 /// Debian's own: the module is not there for other ones.
@@ -285,4 +287,47 @@ fn clients_that_say_nothing_keep_nobody_out_for_ever() {
     let (head, _) = ask(stream, "GET /metrics");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     drop(silent);
+}
+
+/// The bytes of the recording: a whole stream.
+fn stream() -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/small.artis");
+    let mut bytes = Vec::new();
+    let mut file = flate2::read::GzDecoder::new(fs::File::open(path).expect("a recording"));
+    file.read_to_end(&mut bytes).expect("gzip");
+    bytes
+}
+
+/// Asks until the status is `wanted`.
+fn ask_until(exporter: &Exporter, wanted: &str) -> String {
+    let port = exporter.server().port().expect("a port");
+    for _ in 0..600 {
+        let (head, body) = ask(TcpStream::connect(port).expect("connected"), "GET /metrics");
+        if head.starts_with(&format!("HTTP/1.1 {wanted}")) {
+            return body;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("a minute is over, and its status is not {wanted}");
+}
+
+#[test]
+fn the_exporter_watches_by_itself() {
+    let hub = Arc::new(Hub::default());
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let exporter = Exporter::launch(&address, 0, 50, &hub).expect("served");
+    ask_until(&exporter, "503");
+    while !hub.has_new() {
+        sleep(Duration::from_millis(10));
+    }
+    assert_eq!(hub.wanted(), Some(Wanted::default()), "once a second, without events");
+    hub.send(To::New, &stream(), true);
+    let families = parse(&ask_until(&exporter, "200"));
+    let labels = [("comm", "cyclictest"), ("class", "RT0")];
+    assert!(value(&families, "artis_task_runs_total", &labels) > 1_000.0);
+    // the scheduler cannot be watched any more: better nothing than what was
+    hub.dismiss();
+    ask_until(&exporter, "503");
+    drop(exporter);
+    assert_eq!(hub.wanted(), None, "it watches still");
 }

@@ -167,7 +167,7 @@ fn causes(stats: &artis_task_stats, begin: &Begin) -> Vec<CauseMetrics> {
             last_s: at_s(begin, cause.last_ns),
         })
         .collect();
-    causes.sort_by(|a, b| (b.attempts, b.evictions).cmp(&(a.attempts, a.evictions)));
+    causes.sort_by_key(|c| std::cmp::Reverse((c.attempts, c.evictions)));
     if stats.attempts_other > 0 || stats.evictions_other > 0 {
         causes.push(CauseMetrics {
             cause: "other".into(),

@@ -3,6 +3,7 @@
 //! do not know each other.
 
 pub mod csv;
+pub mod describe;
 pub mod json;
 pub mod line;
 pub mod metrics;

@@ -136,11 +136,11 @@ fn figures<D: Described>(
         let mut family =
             out.encode_descriptor(&metric.stem, &metric.help, metric.unit.as_ref(), kind)?;
         for (labels, values) in &values {
-            with(&mut family, labels, |mut sample| match (&values[nth], counter) {
-                (Value::Int(n), true) if factor == 1.0 => count(&mut sample, n.unsigned_abs()),
+            with(&mut family, labels, |sample| match (&values[nth], counter) {
+                (Value::Int(n), true) if factor == 1.0 => count(sample, n.unsigned_abs()),
                 (Value::Int(n), false) if factor == 1.0 => sample.encode_gauge(n),
-                (Value::Int(n), _) => number(&mut sample, counter, *n as f64 * factor),
-                (Value::Float(n), _) => number(&mut sample, counter, n * factor),
+                (Value::Int(n), _) => number(sample, counter, *n as f64 * factor),
+                (Value::Float(n), _) => number(sample, counter, n * factor),
                 (Value::Text(_), _) => Err(fmt::Error), // only labels are text
             })?;
         }
@@ -160,7 +160,7 @@ fn histograms(
     let mut family = out.encode_descriptor(name, &help, Some(&unit), MetricType::Histogram)?;
     for (labels, hist) in rows {
         let (sum, buckets) = buckets(hist);
-        with(&mut family, labels, |mut sample| {
+        with(&mut family, labels, |sample| {
             sample.encode_histogram(sum, hist.count(), &buckets, None::<&NoExemplars>)
         })?;
     }
@@ -189,9 +189,9 @@ fn buckets(hist: &Hist) -> (f64, Vec<(f64, u64)>) {
 fn with(
     family: &mut MetricEncoder<'_>,
     labels: &Labels,
-    encode: impl FnOnce(MetricEncoder<'_>) -> fmt::Result,
+    encode: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,
 ) -> fmt::Result {
-    encode(family.encode_family(labels)?)
+    if labels.is_empty() { encode(family) } else { encode(&mut family.encode_family(labels)?) }
 }
 
 fn count(sample: &mut MetricEncoder<'_>, n: u64) -> fmt::Result {
