@@ -73,13 +73,8 @@ mod tests {
         // SAFETY: the struct is plain integers: all zeroes are valid.
         let mut task: artis_task = unsafe { std::mem::zeroed() };
         task.stats.evictions_other = 3;
-        let cause = |cause, evictions| artis_cause {
-            cause,
-            evictions,
-            attempts: 0,
-            pad: 0,
-            last_ns: 0,
-        };
+        let cause =
+            |cause, evictions| artis_cause { cause, evictions, attempts: 0, pad: 0, last_ns: 0 };
         task.stats.causes[0] = cause(Sysno::openat as u32 + 1, 7);
         task.stats.causes[1] = cause(FAULT, 2);
         task.stats.causes[2] = cause(100_000, 1);

@@ -2,6 +2,8 @@
 //! Where metrics go: a live table, a line, the statistics socket. The outlets
 //! do not know each other.
 
+pub mod explain;
 pub mod line;
 pub mod server;
 pub mod table;
+mod words;
