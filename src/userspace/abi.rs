@@ -4,6 +4,8 @@
 //! bindgen and the skeleton generator each make their own Rust type of a C
 //! struct. The assertions below stop the build when the two drift apart.
 
+use serde::{Deserialize, Serialize};
+
 /// Types and constants of src/bpf/abi/abi.h, as bindgen sees them.
 #[allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals, dead_code)]
 #[allow(clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -48,10 +50,12 @@ const _: () = {
 };
 
 /// Which of the two sets a CPU is in; the values of `enum artis_cpu_kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum CpuKind {
     /// Not online when the daemon looked.
+    #[default]
     Absent = bindings::artis_cpu_kind_ARTIS_CPU_ABSENT as u8,
     /// May run kernel work of any task.
     Nrt = bindings::artis_cpu_kind_ARTIS_CPU_NRT as u8,

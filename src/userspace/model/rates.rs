@@ -181,22 +181,7 @@ mod tests {
     const BODY_ON_RT: usize = abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize;
 
     fn cpu(id: usize, kind: CpuKind) -> CpuReading {
-        CpuReading {
-            id,
-            kind,
-            llc: 0,
-            capacity: 1.0,
-            weight: 0,
-            rt: RtShare::default(),
-            ext_ns: 0,
-            ext_running: false,
-            running: None,
-            residence_ns: 0,
-            residence_max_ns: 0,
-            own_queued: 0,
-            shared_queued: 0,
-            stat: [0; NR_STATS],
-        }
+        CpuReading { id, kind, capacity: 1.0, ..CpuReading::default() }
     }
 
     fn close(seen: f64, wanted: f64) {
@@ -241,10 +226,8 @@ mod tests {
         after.residence_max_ns = 9_500;
         after.rt = RtShare { avg: 0.0, in_rt: true, updated_ns: 2_000_000_000, total_ns: 0 };
         after.running = Some(Running { pid: 7, comm: "hog".into(), realtime: true });
-        let prev =
-            Reading { now_ns: 1_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![before] };
-        let now =
-            Reading { now_ns: 3_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![after] };
+        let prev = Reading { now_ns: 1_000_000_000, cpus: vec![before], ..Reading::default() };
+        let now = Reading { now_ns: 3_000_000_000, cpus: vec![after], ..Reading::default() };
 
         let metrics = Metrics::between(Some(&prev), &now);
         let seen = &metrics.cpus[&2];
@@ -272,7 +255,7 @@ mod tests {
         cpus[1].rt.avg = 0.5;
         cpus[3].capacity = 0.5;
         (cpus[4].weight, cpus[4].shared_queued) = (200, 0);
-        let mut now = Reading { now_ns: 0, started_ns: 0, policy_seq: 7, cpus };
+        let mut now = Reading { policy_seq: 7, cpus, ..Reading::default() };
         let metrics = Metrics::between(None, &now);
         let loads: Vec<_> = metrics.cpus.values().map(|cpu| cpu.load).collect();
         for (seen, wanted) in loads.iter().zip([5.0 / 1.5, 5.0 / 1.5, 1.0 / 1.5, 1.0 / 1.5, 2.0]) {
@@ -293,10 +276,10 @@ mod tests {
         let mut cpu = cpu(0, CpuKind::Nrt);
         cpu.stat[EVICTION] = 5;
         let reading =
-            Reading { now_ns: 10, started_ns: 10, policy_seq: 0, cpus: vec![cpu.clone()] };
+            Reading { now_ns: 10, started_ns: 10, cpus: vec![cpu.clone()], ..Reading::default() };
         close(Metrics::between(None, &reading).evictions_per_s, 0.0);
         cpu.stat[EVICTION] = 3;
-        let later = Reading { now_ns: 20, started_ns: 10, policy_seq: 0, cpus: vec![cpu] };
+        let later = Reading { now_ns: 20, started_ns: 10, cpus: vec![cpu], ..Reading::default() };
         close(Metrics::between(Some(&reading), &later).evictions_per_s, 0.0);
     }
 }

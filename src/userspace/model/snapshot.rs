@@ -116,7 +116,7 @@ pub enum What {
     },
 }
 
-/// Events that are remembered.
+/// Events that are remembered beyond the last interval.
 pub const EVENTS: usize = 4_096;
 
 /// Everything that an outlet may show, at the end of an interval.
@@ -128,7 +128,8 @@ pub struct Snapshot {
     pub machine: Metrics,
     /// The tasks by thread id, those that ended apart.
     pub tasks: BTreeMap<u64, Arc<Task>>,
-    /// The last events, the oldest first; at most [`EVENTS`].
+    /// The last events, the oldest first: all of the last interval, and as many of those before
+    /// as make [`EVENTS`].
     pub events: VecDeque<Event>,
     /// Events so far; the last of `events` is this one.
     pub nr_events: u64,

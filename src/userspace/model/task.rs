@@ -69,6 +69,14 @@ pub fn cause_name(cause: u32) -> String {
     Sysno::new(nr).map_or_else(|| format!("call {nr}"), |call| format!("call {}", call.name()))
 }
 
+/// The same for a stream from a machine of architecture `arch`: names are known of this one's.
+pub(super) fn cause_name_on(arch: &str, cause: u32) -> String {
+    match arch == std::env::consts::ARCH || cause == FAULT {
+        true => cause_name(cause),
+        false => format!("call {}", cause.saturating_sub(1)),
+    }
+}
+
 /// Where a task began to run, and what sent it there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Placed {
