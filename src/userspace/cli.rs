@@ -2,10 +2,16 @@
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
 mod ctl;
+mod explain;
+mod export;
+mod report;
 
 use std::sync::LazyLock;
 
 pub use ctl::{Ctl, CtlCommand};
+pub use explain::Explain;
+pub use export::Export;
+pub use report::Report;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use scx_utils::build_id;
@@ -109,6 +115,12 @@ pub struct Opts {
 pub enum Command {
     #[allow(missing_docs)]
     Ctl(Ctl),
+    #[allow(missing_docs)]
+    Explain(Explain),
+    #[allow(missing_docs)]
+    Export(Export),
+    #[allow(missing_docs)]
+    Report(Report),
 }
 
 /// What to show, and where.

@@ -26,7 +26,7 @@ use crate::cli::{Command, Opts};
 use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
-use crate::outlets::server;
+use crate::outlets::{explain, perfetto, report, server};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
@@ -40,8 +40,15 @@ use setup::{Setup, Start, Wanted};
 pub fn execute(opts: &Opts) -> Result<(), Failure> {
     log::start(opts.verbose);
     let mut stdout = std::io::stdout();
-    if let Some(Command::Ctl(ctl)) = &opts.command {
-        control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+    if let Some(command) = &opts.command {
+        match command {
+            Command::Ctl(ctl) => {
+                control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+            }
+            Command::Explain(args) => explain::execute(args, &mut stdout)?,
+            Command::Export(args) => perfetto::execute(args, &mut stdout)?,
+            Command::Report(args) => report::execute(args, &mut stdout)?,
+        }
     } else if opts.output.help_stats {
         server::describe(&mut stdout)?;
     } else if opts.print_calls {

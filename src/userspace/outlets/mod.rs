@@ -4,6 +4,9 @@
 
 pub mod explain;
 pub mod line;
+pub mod perfetto;
+pub mod report;
 pub mod server;
 pub mod table;
+mod whole;
 mod words;

@@ -70,10 +70,6 @@ fn wait(seen: &Seen, class: Class) -> Option<String> {
              bound to RT CPUs and cannot be evicted: let it run on NRT CPUs ({}).",
             seen.begin.nrt_cpus
         ),
-        _ if pid == "0" => format!(
-            "Its longest wait, {worst}, began on an idle CPU: deep idle states take long to leave \
-             (cpupower idle-set -D 0 forbids them)."
-        ),
         _ => return None,
     })
 }

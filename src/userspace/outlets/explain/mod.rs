@@ -7,6 +7,7 @@ mod forecast;
 mod story;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use textwrap::Options;
 
 pub use forecast::{Clock, Forecast};
 pub use story::{Paragraph, SCHEMA, Story};
+pub use watch::execute;
 
 use crate::model::{Begin, Snapshot, Task};
 use class::Class;
