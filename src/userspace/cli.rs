@@ -4,6 +4,7 @@
 mod ctl;
 mod explain;
 mod export;
+mod record;
 mod report;
 
 use std::sync::LazyLock;
@@ -11,9 +12,11 @@ use std::sync::LazyLock;
 pub use ctl::{Ctl, CtlCommand};
 pub use explain::Explain;
 pub use export::Export;
+pub use record::Record;
 pub use report::Report;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use nix::unistd::Group;
 use scx_utils::build_id;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
@@ -120,6 +123,8 @@ pub enum Command {
     #[allow(missing_docs)]
     Export(Export),
     #[allow(missing_docs)]
+    Record(Record),
+    #[allow(missing_docs)]
     Report(Report),
 }
 
@@ -134,6 +139,14 @@ pub struct OutputOpts {
     /// Print a line every so many seconds about an scx_artis that runs already
     #[arg(long, value_name = "SECS", value_parser = interval_secs)]
     pub monitor: Option<f64>,
+
+    /// Group whose members may watch (scx_artis top, record, explain): a name or a number
+    #[arg(long, value_name = "GROUP", default_value = "root", value_parser = group_id)]
+    pub feed_group: u32,
+
+    /// Room for records on their way to those who watch, KiB: a power of two
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = ring_kb)]
+    pub ring_kb: u32,
 
     /// Describe the statistics and exit
     #[arg(long)]
@@ -166,6 +179,27 @@ fn interval_secs(text: &str) -> Result<f64, String> {
         Ok(secs) if (0.1..=86_400.0).contains(&secs) => Ok(secs),
         Ok(secs) => Err(format!("{secs} seconds is out of range; between 0.1 and 86400, please")),
         Err(_) => Err("not a number of seconds".to_owned()),
+    }
+}
+
+/// The id of a group of this machine.
+fn group_id(group: &str) -> Result<u32, String> {
+    if let Ok(gid) = group.parse() {
+        return Ok(gid);
+    }
+    match Group::from_name(group) {
+        Ok(Some(group)) => Ok(group.gid.as_raw()),
+        Ok(None) => Err("this machine has no such group: groupadd makes one".to_owned()),
+        Err(error) => Err(format!("looking for that group: {error}")),
+    }
+}
+
+/// A size that the kernel's ring buffer can have, KiB.
+fn ring_kb(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(kb) if (64..=65_536).contains(&kb) && kb.is_power_of_two() => Ok(kb),
+        Ok(_) => Err("the ring buffer can have 64, 128, 256, ... 65536 KiB".to_owned()),
+        Err(_) => Err("not a number of KiB".to_owned()),
     }
 }
 

@@ -55,7 +55,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	r->rt_allowed = bpf_cpumask_intersects(p->cpus_ptr, rt);
 	r->class = class_of(p, r->movable);
 	r->exited = exited;
-	r->runnable = p->on_rq == 1;
+	r->runnable = !p->__state; /* TASK_RUNNING */
 	r->calm = is_calm(t);
 	r->section = t->section;
 	r->pad = 0;

@@ -13,6 +13,7 @@ mod run_dir;
 mod scheduler;
 mod setup;
 mod task;
+mod watcher;
 
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -26,6 +27,7 @@ use crate::cli::{Command, Opts};
 use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
+use crate::feed::record;
 use crate::outlets::{explain, perfetto, report, server};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
@@ -48,6 +50,7 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
             Command::Explain(args) => explain::execute(args, &mut stdout)?,
             Command::Export(args) => perfetto::execute(args, &mut stdout)?,
             Command::Report(args) => report::execute(args, &mut stdout)?,
+            Command::Record(record) => record::execute(record)?,
         }
     } else if opts.output.help_stats {
         server::describe(&mut stdout)?;

@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,12 +16,14 @@ use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
 use super::scheduler::{Loaded, Scheduler};
 use super::setup::{Seen, Setup, Start, Wanted};
+use super::watcher::{self, Ticks, Watcher};
 use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
 use crate::abi::PutBack;
 use crate::cli::Opts;
 use crate::control::{self, Asked, Reply, Request};
 use crate::exit::Failure;
-use crate::model::{Metrics, Reading};
+use crate::feed::{self, Hub};
+use crate::model::{Begin, Metrics, Reading};
 use crate::outlets::line;
 use crate::outlets::server::{self, Answer, Ask, Server};
 use crate::outlets::table::{self, Head, Screen};
@@ -62,10 +65,15 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     facts.preemption = Model::now(); // the two steps above may have changed it
     say_findings(&facts);
 
-    let server = Server::launch(Path::new(server::SOCKET))?;
+    let hub = Arc::new(Hub::default());
+    let server = Server::launch(Path::new(server::SOCKET), &hub)?;
     let owner = nix::unistd::geteuid().as_raw(); // root, or preflight would have said so
     let control = control::Server::launch(Path::new(control::SOCKET), owner)?;
+    let group = opts.output.feed_group;
+    run_dir.open_for(group)?;
+    let _feed = feed::Server::launch(Path::new(feed::SOCKET), group, &hub)?;
     let mut session = Session {
+        hub,
         stop,
         requests: server.channels(),
         control: control.asked(),
@@ -95,6 +103,7 @@ fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
 
 /// What outlives a restart of the scheduler.
 struct Session {
+    hub: Arc<Hub>,
     stop: Receiver<()>,
     requests: (Sender<Answer>, Receiver<Ask>),
     control: Receiver<Asked>,
@@ -112,9 +121,9 @@ impl Session {
             return Ok(End::ByUser); // not in charge yet: nothing to give back
         }
         let mut scheduler = loaded.attach(setup)?;
-        let mut head = self.head(setup, &scheduler);
-        self.output.begin(&head);
-        let ended_by_user = self.serve(&mut scheduler, setup, &mut head)?;
+        let mut begin = self.begin(setup, &scheduler);
+        self.output.begin(&begin);
+        let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
@@ -126,14 +135,8 @@ impl Session {
         Ok(End::ByUser)
     }
 
-    fn head(&self, setup: &Setup, scheduler: &Scheduler<'_>) -> Head {
-        Head {
-            ops_name: scheduler.ops_name(),
-            kernel: self.kernel.clone(),
-            preemption: Model::now().to_string(),
-            rt_cpus: setup.partition.rt.to_string(),
-            nrt_cpus: setup.partition.nrt.to_string(),
-        }
+    fn begin(&self, setup: &Setup, scheduler: &Scheduler<'_>) -> Begin {
+        watcher::begin(setup, scheduler, &self.kernel, Model::now().to_string())
     }
 
     /// Answers and shows until the end. Returns whether the user asked for it.
@@ -141,12 +144,27 @@ impl Session {
         &mut self,
         scheduler: &mut Scheduler<'_>,
         setup: &mut Setup,
-        head: &mut Head,
+        begin: &mut Begin,
+    ) -> Result<bool> {
+        let mut watcher = Watcher::new(&self.hub);
+        watcher.adapt(scheduler, begin);
+        let ended = self.answer(scheduler, setup, begin, &mut watcher);
+        watcher.end_interval(scheduler);
+        ended
+    }
+
+    fn answer(
+        &mut self,
+        scheduler: &mut Scheduler<'_>,
+        setup: &mut Setup,
+        begin: &mut Begin,
+        watcher: &mut Watcher,
     ) -> Result<bool> {
         let (answer, ask) = &self.requests;
         let tick = self.output.interval().map_or_else(never, tick);
         let mut prev = None;
         while !scheduler.has_ended() {
+            let Ticks { changes, interval, poll } = watcher.ticks();
             select! {
                 recv(self.stop) -> _ => return Ok(true),
                 recv(ask) -> asked => {
@@ -162,12 +180,16 @@ impl Session {
                     if let Reply::Done { text, .. } = &reply {
                         self.output.tell(text);
                     }
-                    *head = self.head(setup, scheduler);
+                    *begin = self.begin(setup, scheduler);
+                    watcher.tell_change(scheduler, begin);
                     asked.answer(reply);
                 }
+                recv(changes) -> _ => watcher.adapt(scheduler, begin),
+                recv(interval) -> _ => watcher.end_interval(scheduler),
+                recv(poll) -> _ => watcher.poll(scheduler),
                 recv(tick) -> _ => {
                     let now = scheduler.read()?;
-                    self.output.show(head, &Metrics::between(prev.as_ref(), &now))?;
+                    self.output.show(begin, &Metrics::between(prev.as_ref(), &now))?;
                     prev = Some(now);
                 }
                 default(POLL) => {}
@@ -211,11 +233,11 @@ impl Output {
     }
 
     /// Says that the scheduler is in charge; the table says it itself.
-    fn begin(&self, head: &Head) {
+    fn begin(&self, begin: &Begin) {
         if !matches!(self, Self::Table(_)) {
             eprintln!(
                 "scx_artis: {} is in charge: RT CPUs {}, NRT CPUs {}, preemption {}",
-                head.ops_name, head.rt_cpus, head.nrt_cpus, head.preemption
+                begin.ops_name, begin.rt_cpus, begin.nrt_cpus, begin.preemption
             );
         }
     }
@@ -227,16 +249,27 @@ impl Output {
         }
     }
 
-    fn show(&mut self, head: &Head, metrics: &Metrics) -> Result<()> {
+    fn show(&mut self, begin: &Begin, metrics: &Metrics) -> Result<()> {
         match self {
             Self::Nowhere => Ok(()),
             Self::Lines(_) => writeln!(std::io::stdout(), "{}", line::render(metrics)),
             Self::Table(screen) => {
-                let text = table::render(head, metrics, screen.style());
+                let text = table::render(&head(begin), metrics, screen.style());
                 screen.draw(&text)
             }
         }
         .context("stdout is gone")
+    }
+}
+
+/// The head of the live table.
+fn head(begin: &Begin) -> Head {
+    Head {
+        ops_name: begin.ops_name.clone(),
+        kernel: begin.kernel.clone(),
+        preemption: begin.preemption.clone(),
+        rt_cpus: begin.rt_cpus.clone(),
+        nrt_cpus: begin.nrt_cpus.clone(),
     }
 }
 

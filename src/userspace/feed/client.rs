@@ -4,13 +4,14 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
 use super::frame::kind;
 use super::stream::{Carrier, More, Next, Stream};
-use super::{SOCKET, Wanted, recording};
+use super::{Hub, SOCKET, Wanted, recording};
 use crate::exit::Failure;
 use crate::model::{Model, Snapshot};
 
@@ -39,6 +40,12 @@ pub fn source(replay: Option<&Path>, wanted: Wanted) -> Result<Source, Failure> 
 }
 
 impl Source {
+    /// What happens from now on in this process, the daemon's. `None`: too many watch.
+    pub fn inside(hub: &Arc<Hub>, wanted: Wanted) -> Option<Self> {
+        let viewer = hub.subscribe(wanted)?;
+        Some(Self::new(viewer.into_stream(), wanted.interval))
+    }
+
     /// What `stream` tells, in intervals of about `interval` or longer.
     pub(super) fn new(stream: Stream, interval: Duration) -> Self {
         Self { stream, model: Model::new(interval), ended: false }

@@ -9,12 +9,18 @@
 
 mod client;
 pub mod frame;
+mod hub;
+mod queue;
+pub mod record;
 mod recording;
+mod server;
 mod stream;
 
-pub use client::{Source, source};
+pub use client::{Source, connect, source};
 pub use frame::{Frame, FrameError, Record};
+pub use hub::{Hub, To, Viewer};
 pub use recording::Recorder;
+pub use server::Server;
 pub use stream::{Next, Stream};
 
 use std::time::Duration;
@@ -48,6 +54,12 @@ impl Wanted {
     /// Totals once every `interval`.
     pub fn every(interval: Duration) -> Self {
         Self { interval, events: false, runs: false }
+    }
+
+    /// The same with an interval that can be.
+    fn within_bounds(self) -> Self {
+        let interval = self.interval.clamp(Self::INTERVAL_MIN, Self::INTERVAL_MAX);
+        Self { interval, ..self }
     }
 }
 

@@ -144,8 +144,7 @@ impl Model {
 
     /// Returns whether the reading ends an interval.
     fn reading(&mut self, now: Reading) -> bool {
-        let sum = |of: fn(&super::CpuReading) -> u64| now.cpus.iter().map(of).sum::<u64>();
-        let (ring, over_budget) = (sum(|cpu| cpu.records_lost), sum(|cpu| cpu.records_over));
+        let (ring, over_budget) = now.lost();
         if self.last.is_none() {
             self.lost_before = Lost { ring, over_budget, feed: 0 };
         }

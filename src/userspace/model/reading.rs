@@ -96,6 +96,14 @@ pub struct Running {
     pub realtime: bool,
 }
 
+impl Reading {
+    /// Records that found no room in the ring buffer, and events over a budget, since the begin.
+    pub fn lost(&self) -> (u64, u64) {
+        let sum = |of: fn(&CpuReading) -> u64| self.cpus.iter().map(of).sum();
+        (sum(|cpu| cpu.records_lost), sum(|cpu| cpu.records_over))
+    }
+}
+
 /// Counters of another version, which may have had fewer or more.
 fn counters<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; NR_STATS], D::Error> {
     let counters = Vec::deserialize(from)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::Arc;
 
-use crate::model::{Begin, Hist, Lost, Metrics, Snapshot, Task, What};
+use crate::model::{Begin, Hist, Lost, Metrics, SLOTS, Snapshot, Task, What};
 use crate::outlets::whole::Interval;
 
 /// Spans that are drawn at most; twice as many are kept until they are joined.
@@ -33,12 +33,21 @@ pub struct Times {
 }
 
 impl Times {
+    /// One of `us` microseconds.
+    pub fn one(us: f64) -> Self {
+        let mut hist = vec![0; SLOTS];
+        let slot = (1..SLOTS).take_while(|slot| Hist::from_ns(*slot) as f64 <= us * 1e3).count();
+        hist[slot] = 1;
+        Self { hist: Hist(hist), max_us: us }
+    }
+
     /// The time that a share of them does not exceed, us. `None`: there are none.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         (self.hist.count() > 0).then(|| (self.hist.quantile_ns(share) / 1e3).min(self.max_us))
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds the others.
+    pub fn add(&mut self, other: &Self) {
         if self.hist.0.len() < other.hist.0.len() {
             self.hist.0.resize(other.hist.0.len(), 0);
         }
@@ -209,7 +218,7 @@ impl Recorded {
             match &event.what {
                 What::Eviction { arrived_us, .. } => {
                     self.has_events = true;
-                    span.arrivals.add(&Times { hist: Hist::of_ns(arrived_us * 1e3), max_us: *arrived_us });
+                    span.arrivals.add(&Times::one(*arrived_us));
                 }
                 What::Note { text } => {
                     self.notes.push((event.at_s - self.from_s, text.clone()));
