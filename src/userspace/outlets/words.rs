@@ -2,6 +2,8 @@
 //! Figures for eyes: times in the unit that fits, numbers that can be counted at a glance.
 //! Before a unit is a NO-BREAK SPACE, so that no line ends there.
 
+use crate::model::TaskMetrics;
+
 /// A time of `ns` nanoseconds in its greatest unit that leaves at least 1 before the point.
 pub fn ns(ns: f64) -> String {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -59,6 +61,18 @@ pub fn count(n: u64, what: &str) -> String {
         0 => format!("no {what}s"),
         1 => format!("1 {what}"),
         n => format!("{} {what}s", number(n)),
+    }
+}
+
+/// `SCHED_FIFO priority 80`, `SCHED_OTHER`, with the nice value where it is not 0.
+pub fn policy(task: &TaskMetrics) -> String {
+    let name = format!("SCHED_{}", task.policy);
+    match (task.rt_prio, task.nice) {
+        (prio @ 1.., _) => format!("{name} priority {prio}"),
+        (0, nice) if nice != 0 && !matches!(task.policy.as_str(), "DEADLINE" | "IDLE") => {
+            format!("{name}, nice {nice}")
+        }
+        _ => name,
     }
 }
 

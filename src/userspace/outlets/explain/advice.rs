@@ -4,7 +4,7 @@
 use super::Seen;
 use super::class::Class;
 use crate::model::Task;
-use crate::outlets::words::{count, number, pct, us};
+use crate::outlets::words::{count, number, pct, policy, us};
 
 /// Evictions below which nothing is said about them: chance.
 const FEW_EVICTIONS: u64 = 20;
@@ -76,7 +76,7 @@ fn wait(seen: &Seen, class: Class) -> Option<String> {
 
 /// How another real-time task stands to one of priority `prio`.
 fn rank(prio: u64, other: &Task) -> String {
-    let policy = super::class::policy(&other.metrics);
+    let policy = policy(&other.metrics);
     match other.metrics.rt_prio {
         0 => format!("which is {policy} and goes before any priority"),
         p if p > prio => format!("which has the higher priority ({policy})"),

@@ -4,7 +4,7 @@
 use super::Seen;
 use crate::config::CpuSet;
 use crate::model::TaskMetrics;
-use crate::outlets::words::{count, number, pct};
+use crate::outlets::words::{count, number, pct, policy};
 
 /// How a task is treated; the labels of [`TaskMetrics::class`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,18 +95,6 @@ impl Class {
             )],
         };
         said
-    }
-}
-
-/// `SCHED_FIFO priority 80`, `SCHED_OTHER`, with the nice value where it is not 0.
-pub fn policy(task: &TaskMetrics) -> String {
-    let name = format!("SCHED_{}", task.policy);
-    match (task.rt_prio, task.nice) {
-        (prio @ 1.., _) => format!("{name} priority {prio}"),
-        (0, nice) if nice != 0 && !matches!(task.policy.as_str(), "DEADLINE" | "IDLE") => {
-            format!("{name}, nice {nice}")
-        }
-        _ => name,
     }
 }
 

@@ -167,8 +167,8 @@ impl Recorded {
         if self.intervals == 0 {
             let begin = &snapshot.begin;
             self.from_s = interval.begin_s();
-            let since_ms = self.from_s * 1e3
-                - begin.now_ns.saturating_sub(begin.started_ns) as f64 / 1e6;
+            let since_ms =
+                self.from_s * 1e3 - begin.now_ns.saturating_sub(begin.started_ns) as f64 / 1e6;
             self.from_unix_ms = begin.now_unix_ms.saturating_add_signed(since_ms as i64);
         }
         let span = self.span(interval);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is left of others' kernel work on RT CPUs, and how quickly it leaves.
+
+use anyhow::Result;
+use page::chart::{Chart, Grid};
+use page::palette::SERIES;
+
+use super::{Rows, Scale, Step, band, line};
+use crate::outlets::report::gather::{Recorded, Span, Times};
+use crate::outlets::words::{digits, number, us};
+
+const ROW: u32 = 130;
+
+/// Time in kernel sections on RT CPUs. `None`: there was none.
+pub fn residence(recorded: &Recorded) -> Result<Option<Chart>> {
+    let most = recorded.spans.iter().map(|span| span.residence_us_per_s).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return Ok(None);
+    }
+    let len_s = recorded.len_s().max(1e-9);
+    let sum: f64 = recorded.spans.iter().map(|s| s.residence_us_per_s * s.len_s()).sum();
+    let row = |(id, longest_us): (&usize, f64)| vec![format!("CPU {id}"), us(longest_us)];
+    let mut rows: Vec<Vec<String>> = recorded
+        .machine
+        .cpus
+        .iter()
+        .filter(|(_, cpu)| cpu.is_rt > 0)
+        .map(|(id, cpu)| row((id, cpu.residence_max_us)))
+        .collect();
+    rows.push(vec!["mean time per second, all".into(), us(sum / len_s)]);
+    rows.push(vec!["most time per second, all".into(), us(most)]);
+    let chart = Chart {
+        id: "residence".into(),
+        class: "residence",
+        title: "Others' kernel work left on RT CPUs".into(),
+        desc:
+            "Over time: microseconds in each second that tasks which could leave spent in kernel \
+               sections on RT CPUs, all of them together."
+                .into(),
+        note: "The longest section of each CPU, in the table, is since the scheduler began.".into(),
+        data: Grid::new(&["RT CPUs", "longest section, or time"], rows),
+        ..Chart::default()
+    };
+    let drawn = chart.drawn(
+        |_| Rows::height(1, ROW),
+        |area, _| {
+            let rows = Rows { area, n: 1, px: ROW, until_s: recorded.len_s() };
+            let text = |v: &f64| digits(*v);
+            let place = rows.row(0, "µs per second", Scale::Linear(most * 1.05), (5, &text))?;
+            let step = |span: &Span| Step {
+                begin_s: span.begin_s,
+                end_s: span.end_s,
+                low: 0.0,
+                high: span.residence_us_per_s,
+            };
+            let steps: Vec<Step> = recorded.spans.iter().map(step).collect();
+            band(area, &place, &steps, SERIES[0])
+        },
+    );
+    drawn.map(Some)
+}
+
+/// How long evictions took. `None`: they were not recorded one by one.
+pub fn arrival(recorded: &Recorded) -> Result<Option<Chart>> {
+    let spans = &recorded.spans;
+    let mut all = Times::default();
+    spans.iter().for_each(|span| all.add(&span.arrivals));
+    let least = spans.iter().filter_map(|span| span.arrivals.quantile_us(0.5)).reduce(f64::min);
+    let Some(least) = least else { return Ok(None) };
+    let quantile = |share| all.quantile_us(share).map_or_else(String::new, us);
+    let rows = vec![vec![
+        number(all.hist.count()),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        us(all.max_us),
+    ]];
+    let chart = Chart {
+        id: "arrival".into(),
+        class: "arrival",
+        title: "How long an eviction takes".into(),
+        desc:
+            "Over time on a logarithmic axis: from the attempt on the RT CPU until the task runs \
+               on an NRT CPU; median, 99th percentile, longest."
+                .into(),
+        note: "Most of it is waiting for the NRT CPU; the RT CPU is free long before.".into(),
+        legend: LINES.iter().map(|(i, name)| (SERIES[*i].written(), (*name).into())).collect(),
+        data: Grid::new(&["evictions", "median", "90 %", "99 %", "longest"], rows),
+        ..Chart::default()
+    };
+    let scale = Scale::decades(least, all.max_us);
+    let drawn = chart.drawn(
+        |_| Rows::height(1, ROW + 50),
+        |area, _| {
+            let rows = Rows { area, n: 1, px: ROW + 50, until_s: recorded.len_s() };
+            let place = rows.row(0, "from attempt to running", scale, (6, &|v| us(*v)))?;
+            for (colour, of) in [
+                (0, (|t| t.quantile_us(0.5)) as fn(&Times) -> Option<f64>),
+                (4, |t| t.quantile_us(0.99)),
+                (1, |t| t.quantile_us(1.0).map(|_| t.max_us)),
+            ] {
+                let points: Vec<(f64, Option<f64>)> = spans
+                    .iter()
+                    .map(|span| ((span.begin_s + span.end_s) / 2.0, of(&span.arrivals)))
+                    .collect();
+                line(area, &place, &points, SERIES[colour])?;
+            }
+            Ok(())
+        },
+    );
+    drawn.map(Some)
+}
+
+/// Colour and meaning of the lines of percentiles.
+pub const LINES: [(usize, &str); 3] = [(0, "median"), (4, "99th percentile"), (1, "longest")];
