@@ -63,6 +63,9 @@ pub(super) fn update(
     let share = |now, before| (rate(now, before) / 1e7).min(100.0);
     let since = now.waits.since(&before.waits);
     let waits = if since.count() > 0 { &since } else { &now.waits };
+    // a slot of a histogram is wide: no percentile is above the longest wait
+    let wait_max_us = stats.wait_max_ns as f64 / 1e3;
+    let wait_us = |share| (waits.quantile_ns(share) / 1e3).min(wait_max_us);
     task.causes = causes(stats, begin);
     task.metrics = TaskMetrics {
         pid: record.pid.into(),
@@ -92,9 +95,9 @@ pub(super) fn update(
         hits: stats.hits.into(),
         misses: stats.misses.into(),
         waits: stats.waits.into(),
-        wait_p50_us: waits.quantile_ns(0.5) / 1e3,
-        wait_p99_us: waits.quantile_ns(0.99) / 1e3,
-        wait_max_us: stats.wait_max_ns as f64 / 1e3,
+        wait_p50_us: wait_us(0.5),
+        wait_p99_us: wait_us(0.99),
+        wait_max_us,
         wait_max_at_s: at_s(begin, stats.wait_max_at_ns),
         wait_max_after: match stats.wait_max_after_pid {
             0 => String::new(),
@@ -114,7 +117,8 @@ pub(super) fn update(
     task.read_ns = record.head.time_ns;
     task.section = section(record, begin);
     task.cpus_allowed = record.nr_cpus_allowed.into();
-    remember(task, if since.count() > 0 { since.quantile_ns(0.99) / 1e3 } else { 0.0 });
+    let wait_p99_us = if since.count() > 0 { task.metrics.wait_p99_us } else { 0.0 };
+    remember(task, wait_p99_us);
     task.waits = now.waits;
 }
 
@@ -130,8 +134,8 @@ pub(super) fn idle(task: &mut Task) {
     ] {
         *rate = 0.0;
     }
-    metrics.wait_p50_us = task.waits.quantile_ns(0.5) / 1e3;
-    metrics.wait_p99_us = task.waits.quantile_ns(0.99) / 1e3;
+    let wait_us = |share| (task.waits.quantile_ns(share) / 1e3).min(metrics.wait_max_us);
+    (metrics.wait_p50_us, metrics.wait_p99_us) = (wait_us(0.5), wait_us(0.99));
     remember(task, 0.0);
 }
 
