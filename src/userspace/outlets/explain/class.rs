@@ -121,10 +121,11 @@ pub fn place(seen: &Seen) -> Vec<String> {
     if !seen.task.section.is_empty() {
         said.push(format!("It is in the middle of {}.", seen.task.section));
     }
-    let weight = if Class::of(task).is_realtime() {
-        String::new()
-    } else {
-        format!(" Its weight is {} (nice 0 is 100).", number(task.weight))
+    let weight = match Class::of(task) {
+        Class::Nrt | Class::Bound => {
+            format!(" Its weight is {} (nice 0 is 100).", number(task.weight))
+        }
+        _ => String::new(),
     };
     said.push(format!(
         "In the last interval it had {} of one CPU, {} of it on RT CPUs.{weight}",

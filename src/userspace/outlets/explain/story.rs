@@ -110,10 +110,13 @@ fn attempts(seen: &Seen, class: Class) -> Paragraph {
         }
         Class::Nrt | Class::Bound => vec![format!(
             "While it was watched it made {} (endangering kernel entries; {} per second in the \
-             last interval), and was evicted from an RT CPU {}.",
+             last interval), and was {}.",
             count(task.attempts, "attempt"),
             digits(task.attempts_per_s),
-            times(task.evictions),
+            match task.evictions {
+                0 => "never evicted from an RT CPU".to_owned(),
+                n => format!("evicted from an RT CPU {}", times(n)),
+            },
         )],
     };
     let line = |cause: &CauseMetrics| {

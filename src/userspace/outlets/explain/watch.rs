@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Watches one task for a while, or to the end of a recording.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,8 +48,8 @@ pub fn execute(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     let text = if args.json {
         serde_json::to_string_pretty(&story).context("writing JSON")? + "\n"
     } else {
-        let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        render(&story, terminal.map_or(WIDTHS.0, |width| width.min(WIDTHS.1)))
+        let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+        render(&story, terminal.map_or(WIDTHS.0, |(width, _)| usize::from(width.0).min(WIDTHS.1)))
     };
     Ok(out.write_all(text.as_bytes()).context("writing to stdout")?)
 }

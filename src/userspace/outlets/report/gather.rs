@@ -75,6 +75,10 @@ pub struct Span {
     pub residence_us_per_s: f64,
     /// From the attempt to running on the NRT CPU, of evictions that were recorded one by one.
     pub arrivals: Times,
+    /// From the attempt to leaving the RT CPU, of the same.
+    pub departures: Times,
+    /// Median and 99th percentile of all evictions' arrivals, us; of joined spans the longer.
+    pub arrival_us: Option<(f64, f64)>,
     /// Wake-up latency of hard real-time tasks, by thread id.
     pub wakeups: BTreeMap<u64, Times>,
 }
@@ -103,6 +107,12 @@ impl Span {
         self.evictions += next.evictions;
         self.residence_us_per_s = mean(self.residence_us_per_s, next.residence_us_per_s);
         self.arrivals.add(&next.arrivals);
+        self.departures.add(&next.departures);
+        let longer = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
+        self.arrival_us = match (self.arrival_us, next.arrival_us) {
+            (Some(mine), Some(its)) => Some(longer(mine, its)),
+            (mine, its) => mine.or(its),
+        };
         self.end_s = next.end_s;
         self
     }
@@ -204,6 +214,9 @@ impl Recorded {
             residence_us_per_s: machine.residence_us_per_s,
             ..Span::default()
         };
+        if machine.evictions_per_s > 0.0 && machine.arrival_p99_us > 0.0 {
+            span.arrival_us = Some((machine.arrival_p50_us, machine.arrival_p99_us));
+        }
         for (id, cpu) in &machine.cpus {
             span.shares.insert(*id, Share { rt_pct: cpu.rt_pct, ext_pct: cpu.ext_pct });
         }
@@ -216,9 +229,10 @@ impl Recorded {
         }
         for event in &interval.events {
             match &event.what {
-                What::Eviction { arrived_us, .. } => {
+                What::Eviction { left_us, arrived_us, .. } => {
                     self.has_events = true;
                     span.arrivals.add(&Times::one(*arrived_us));
+                    span.departures.add(&Times::one(*left_us));
                 }
                 What::Note { text } => {
                     self.notes.push((event.at_s - self.from_s, text.clone()));

@@ -12,7 +12,7 @@ use std::io::Write;
 
 use anyhow::Context;
 
-pub use gather::Recorded;
+pub use gather::{Known, Recorded, Share, Span, Times};
 pub use page_of::page;
 
 use super::whole::{create, each_interval};

@@ -81,7 +81,7 @@ fn facts(recorded: &Recorded) -> Vec<(&'static str, String)> {
         ("RT CPUs", begin.rt_cpus.clone()),
         ("NRT CPUs", begin.nrt_cpus.clone()),
         ("Recorded for", format!("{}, {}", ns(len_s * 1e9), count(recorded.intervals, "interval"))),
-        ("Scheduler", format!("{} {}", begin.ops_name, begin.program)),
+        ("Program", format!("scx_artis {}", begin.program)),
         ("Kernel", format!("{} {}", begin.kernel, begin.arch)),
         ("Preemption", begin.preemption.clone()),
         ("Tasks seen", number(recorded.tasks.len() as u64)),

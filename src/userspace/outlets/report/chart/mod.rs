@@ -16,7 +16,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 /// Of a row's label, px.
-const LABEL: u32 = 26;
+const LABEL: u32 = 34;
 /// For the words at the axis of values, px.
 const LEFT: u32 = 74;
 const RIGHT: u32 = 24;
@@ -73,7 +73,7 @@ impl Rows<'_, '_> {
         let is_last = nth + 1 == self.n;
         let below = if is_last { BOTTOM } else { 0 };
         let height = LABEL + self.px + below;
-        let at = (4, (top + LABEL / 2) as i32);
+        let at = (4, (top + LABEL / 3) as i32);
         label(self.area, &fitting(name, width - 2 * RIGHT), at, HPos::Left)?;
         let part = self.area.clone().shrink((0, top), (width, height));
         let mut chart = ChartBuilder::on(&part)

@@ -60,55 +60,83 @@ pub fn residence(recorded: &Recorded) -> Result<Option<Chart>> {
     drawn.map(Some)
 }
 
-/// How long evictions took. `None`: they were not recorded one by one.
+/// A line of percentiles: its colour, and where it is at a span.
+type Line = (usize, fn(&Span) -> Option<f64>);
+
+/// How long evictions took. `None`: there were none.
 pub fn arrival(recorded: &Recorded) -> Result<Option<Chart>> {
     let spans = &recorded.spans;
-    let mut all = Times::default();
-    spans.iter().for_each(|span| all.add(&span.arrivals));
-    let least = spans.iter().filter_map(|span| span.arrivals.quantile_us(0.5)).reduce(f64::min);
-    let Some(least) = least else { return Ok(None) };
-    let quantile = |share| all.quantile_us(share).map_or_else(String::new, us);
-    let rows = vec![vec![
-        number(all.hist.count()),
-        quantile(0.5),
-        quantile(0.9),
-        quantile(0.99),
-        us(all.max_us),
-    ]];
+    // one by one they are exact; else only what the CPUs count is known
+    let lines: &[Line] = if recorded.has_events {
+        &[
+            (LINES[0].0, |span| span.arrivals.quantile_us(0.5)),
+            (LINES[1].0, |span| span.arrivals.quantile_us(0.99)),
+            (LINES[2].0, |span| span.arrivals.quantile_us(1.0).map(|_| span.arrivals.max_us)),
+        ]
+    } else {
+        &[
+            (LINES[0].0, |span| span.arrival_us.map(|(p50, _)| p50)),
+            (LINES[1].0, |span| span.arrival_us.map(|(_, p99)| p99)),
+        ]
+    };
+    let values = || lines.iter().flat_map(|(_, of)| spans.iter().filter_map(of));
+    let Some((least, most)) = values().reduce(f64::min).zip(values().reduce(f64::max)) else {
+        return Ok(None);
+    };
+    let legend = LINES.iter().take(lines.len());
     let chart = Chart {
         id: "arrival".into(),
         class: "arrival",
         title: "How long an eviction takes".into(),
         desc:
             "Over time on a logarithmic axis: from the attempt on the RT CPU until the task runs \
-               on an NRT CPU; median, 99th percentile, longest."
+               on an NRT CPU."
                 .into(),
-        note: "Most of it is waiting for the NRT CPU; the RT CPU is free long before.".into(),
-        legend: LINES.iter().map(|(i, name)| (SERIES[*i].written(), (*name).into())).collect(),
-        data: Grid::new(&["evictions", "median", "90 %", "99 %", "longest"], rows),
+        note: if recorded.has_events {
+            String::new()
+        } else {
+            "As the CPUs count them; with scx_artis record --events each eviction is known.".into()
+        },
+        legend: legend.map(|(i, name)| (SERIES[*i].written(), (*name).into())).collect(),
+        data: times(recorded, least, most),
         ..Chart::default()
     };
-    let scale = Scale::decades(least, all.max_us);
+    let scale = Scale::decades(least, most);
     let drawn = chart.drawn(
         |_| Rows::height(1, ROW + 50),
         |area, _| {
             let rows = Rows { area, n: 1, px: ROW + 50, until_s: recorded.len_s() };
             let place = rows.row(0, "from attempt to running", scale, (6, &|v| us(*v)))?;
-            for (colour, of) in [
-                (0, (|t| t.quantile_us(0.5)) as fn(&Times) -> Option<f64>),
-                (4, |t| t.quantile_us(0.99)),
-                (1, |t| t.quantile_us(1.0).map(|_| t.max_us)),
-            ] {
-                let points: Vec<(f64, Option<f64>)> = spans
-                    .iter()
-                    .map(|span| ((span.begin_s + span.end_s) / 2.0, of(&span.arrivals)))
-                    .collect();
-                line(area, &place, &points, SERIES[colour])?;
+            for (colour, of) in lines {
+                let middle = |span: &Span| (span.begin_s + span.end_s) / 2.0;
+                let points: Vec<_> = spans.iter().map(|span| (middle(span), of(span))).collect();
+                line(area, &place, &points, SERIES[*colour])?;
             }
             Ok(())
         },
     );
     drawn.map(Some)
+}
+
+/// The times of all evictions; without events the least and the most that is drawn.
+fn times(recorded: &Recorded, least: f64, most: f64) -> Grid {
+    if !recorded.has_events {
+        let row = vec!["running on an NRT CPU".into(), us(least), us(most)];
+        return Grid::new(&["from the attempt to", "least median", "most 99 %"], vec![row]);
+    }
+    let row = |name: &str, of: fn(&Span) -> &Times| {
+        let mut all = Times::default();
+        recorded.spans.iter().for_each(|span| all.add(of(span)));
+        let quantile = |share| all.quantile_us(share).map_or_else(String::new, us);
+        let quantiles = [0.5, 0.9, 0.99].map(quantile);
+        let head = [name.to_owned(), number(all.hist.count())];
+        head.into_iter().chain(quantiles).chain([us(all.max_us)]).collect()
+    };
+    let rows = vec![
+        row("leaving the RT CPU", |span| &span.departures),
+        row("running on an NRT CPU", |span| &span.arrivals),
+    ];
+    Grid::new(&["from the attempt to", "evictions", "median", "90 %", "99 %", "longest"], rows)
 }
 
 /// Colour and meaning of the lines of percentiles.
