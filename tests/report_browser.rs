@@ -100,7 +100,7 @@ fn names_are_text() {
 fn a_huge_recording_still_fits() {
     let browser = launch();
     let html = report::page(&made(256, 799, 5_000, "worker"), "huge.artis").unwrap();
-    assert!(html.len() < 4 << 20, "{} bytes", html.len());
+    assert!(html.len() < 6 << 20, "{} bytes", html.len());
     let page = open(&browser, &html);
     for (width, dark) in [(1280, false), (360, true)] {
         assert_eq!(faults(&page.screen(width, dark)), [""; 0]);
