@@ -17,6 +17,10 @@ const ROW: u32 = 130;
 /// Tasks that are drawn; the table has all.
 const TASKS: usize = 12;
 
+/// How good the figures are: see [`crate::model::Hist`].
+const EXACTNESS: &str = "The worst case is exact; the longest of any other interval, and the \
+     percentiles, are told by a histogram and may be up to 1.5 times too long.";
+
 /// `None`: no hard real-time task woke up.
 pub fn chart(recorded: &Recorded) -> Result<Option<Chart>> {
     let of_task = |known: &Known, span: &Span| -> Option<Times> {
@@ -41,10 +45,10 @@ pub fn chart(recorded: &Recorded) -> Result<Option<Chart>> {
                case."
             .into(),
         note: match all.len() - drawn.len() {
-            0 => String::new(),
-            more => {
-                format!("{more} more tasks, whose worst case is shorter, are in the table only.")
-            }
+            0 => EXACTNESS.to_owned(),
+            more => format!(
+                "{more} more tasks, whose worst case is shorter, are in the table only. {EXACTNESS}"
+            ),
         },
         legend: LINES.iter().map(|(i, name)| (SERIES[*i].written(), (*name).into())).collect(),
         data: table(recorded, &all),
@@ -76,7 +80,7 @@ pub fn chart(recorded: &Recorded) -> Result<Option<Chart>> {
                     } else {
                         (worst.0 + 10, HPos::Left)
                     };
-                    label(area, &us(metrics.wait_max_us), (x, worst.1 - 2), side)?;
+                    label(area, &us(metrics.wait_max_us), (x, worst.1 - 12), side)?;
                 }
             }
             Ok(())
