@@ -51,7 +51,7 @@ impl<W: Write> Trace<W> {
             "preemption": begin.preemption, "rt_cpus": begin.rt_cpus, "nrt_cpus": begin.nrt_cpus,
             "policy": begin.policy,
         });
-        write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[\n")?;
+        writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
         let cpus = Track { pid: CPUS, tid: CPUS };
         let head = TraceEvent::about(cpus, "process_name", "CPUs");
         serde_json::to_writer(&mut out, &head)?;
