@@ -2,15 +2,21 @@
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
 mod ctl;
+mod explain;
+mod export;
 mod metrics;
 mod record;
+mod report;
 mod top;
 
 use std::sync::LazyLock;
 
 pub use ctl::{Ctl, CtlCommand};
+pub use explain::Explain;
+pub use export::Export;
 pub use metrics::MetricsOpts;
 pub use record::Record;
+pub use report::Report;
 pub use top::Top;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
@@ -121,7 +127,13 @@ pub enum Command {
     #[allow(missing_docs)]
     Ctl(Ctl),
     #[allow(missing_docs)]
+    Explain(Explain),
+    #[allow(missing_docs)]
+    Export(Export),
+    #[allow(missing_docs)]
     Record(Record),
+    #[allow(missing_docs)]
+    Report(Report),
     #[allow(missing_docs)]
     Top(Top),
 }

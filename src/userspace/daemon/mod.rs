@@ -28,7 +28,7 @@ use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
 use crate::feed::record;
-use crate::outlets::{describe, server, top};
+use crate::outlets::{describe, explain, perfetto, report, server, top};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
@@ -47,6 +47,9 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
             Command::Ctl(ctl) => {
                 control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
             }
+            Command::Explain(args) => explain::execute(args, &mut stdout)?,
+            Command::Export(args) => perfetto::execute(args, &mut stdout)?,
+            Command::Report(args) => report::execute(args, &mut stdout)?,
             Command::Record(record) => record::execute(record)?,
             Command::Top(top) => top::command::execute(top)?,
         }

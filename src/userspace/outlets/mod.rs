@@ -4,8 +4,13 @@
 
 pub mod csv;
 pub mod describe;
+pub mod explain;
 pub mod json;
 pub mod line;
 pub mod metrics;
+pub mod perfetto;
+pub mod report;
 pub mod server;
 pub mod top;
+mod whole;
+mod words;
