@@ -3,7 +3,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Row, Table};
 
@@ -84,17 +84,20 @@ fn table(
     let used = WIDTHS.iter().sum::<u16>() + bar_width + WIDTHS.len() as u16 + 1;
     let last = usize::from(area.width.saturating_sub(used));
     let rows = cpus.iter().map(|(id, cpu)| row(**id, cpu, bar_width, last, theme));
-    let legend: Vec<_> = parts(&CpuMetrics::default(), theme)
-        .iter()
-        .map(|part| format!("{}{}", part.symbol, part.name))
-        .collect();
-    let legend = format!("{} {IDLE}idle", legend.join(" "));
+    // in the colours of the bars, which the head's style would turn round
+    let mut legend = Line::default();
+    for part in parts(&CpuMetrics::default(), theme) {
+        let symbol = part.style.remove_modifier(Modifier::REVERSED);
+        legend.push_span(Span::styled(part.symbol, symbol));
+        legend.push_span(format!("{} ", part.name));
+    }
+    legend.push_span(format!("{IDLE}idle"));
     let running = if hidden == 0 { "running".to_owned() } else { format!("+{hidden}: press c") };
     let right = |text: &'static str| Line::from(text).right_aligned();
     let head = Row::new([
         right("CPU"),
         Line::from("set"),
-        Line::from(legend),
+        legend,
         right("RT%"),
         right("ext%"),
         right("load"),
