@@ -160,8 +160,8 @@ fn no_size_and_no_snapshot_make_it_panic() {
     let cpu = crowded.machine.cpus[&2].clone();
     crowded.machine.cpus.extend((4..300).map(|id| (id, cpu.clone())));
     for snapshot in [Snapshot::default(), sample::snapshot(), crowded] {
-        for width in [60, 61, 79, 80, 149, 150, 333] {
-            for height in [16, 17, 24, 39, 40, 120] {
+        for width in [60, 80, 150, 333] {
+            for height in [16, 24, 40, 120] {
                 let mut view = View::with(width, height, Wish::default(), snapshot.clone());
                 for code in ["Enter", "?", "e", "?", "c", "t"] {
                     let letter = code.chars().next().filter(|_| code.len() == 1);
