@@ -83,3 +83,6 @@ mod seconds {
         Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,27 +93,35 @@ pub(super) fn open(path: &Path) -> Result<Stream, Failure> {
         return Err(told("is no recording: scx_artis record FILE makes one".into()));
     }
     let file = GzDecoder::new(BufReader::new(io::Cursor::new(MAGIC).chain(file)));
-    Ok(Stream::new(Recording { path: path.to_owned(), file }))
+    Ok(Stream::new(Recording { path: path.to_owned(), file, fault: None }))
 }
 
 struct Recording<R> {
     path: PathBuf,
     file: GzDecoder<R>,
+    /// Why nothing comes any more, which is told after what came before.
+    fault: Option<io::Error>,
 }
 
 impl<R: Read + Send> Carrier for Recording<R> {
     fn more(&mut self, buffer: &mut Vec<u8>, _deadline: Option<Instant>) -> Result<More, Failure> {
-        match (&mut self.file).take(PIECE).read_to_end(buffer) {
-            Ok(0) => Ok(More::End),
-            Ok(_) => Ok(More::Bytes),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+        let begin = buffer.len();
+        if self.fault.is_none() {
+            self.fault = (&mut self.file).take(PIECE).read_to_end(buffer).err();
+        }
+        if buffer.len() > begin {
+            return Ok(More::Bytes);
+        }
+        match self.fault.take() {
+            None => Ok(More::End),
+            Some(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 log::warn!(
                     "{} is cut off (was scx_artis record killed?): it is read to its last whole interval",
                     self.path.display()
                 );
                 Ok(More::End)
             }
-            Err(error) => Err(error)
+            Some(error) => Err(error)
                 .with_context(|| format!("reading {}, which is damaged", self.path.display()))?,
         }
     }

@@ -126,27 +126,26 @@ fn begin(socket: UnixStream, hub: &Arc<Hub>) -> Result<Client> {
     let thread = thread::Builder::new().name("viewer".to_owned()).spawn(move || {
         // the daemon's own nice value is for what must be done in time
         let _ = rustix::process::setpriority_process(None, 0);
-        if let Err(error) = serve(theirs, &hub) {
+        if let Err(error) = serve(&theirs, &hub) {
             log::debug!("a viewer went away: {error:#}");
         }
+        // the client is to hear of it now, and not when the server forgets its own descriptor
+        let _ = theirs.shutdown(std::net::Shutdown::Both);
     })?;
     Ok(Client { socket, thread })
 }
 
 /// One client.
-fn serve(mut socket: UnixStream, hub: &Arc<Hub>) -> Result<()> {
+fn serve(socket: &UnixStream, hub: &Arc<Hub>) -> Result<()> {
     socket.set_read_timeout(Some(LINE_TIME))?;
     let mut line = String::new();
-    BufReader::new((&socket).take(LINE_MAX)).read_line(&mut line)?;
+    BufReader::new(socket.take(LINE_MAX)).read_line(&mut line)?;
     let wanted: Wanted = serde_json::from_str(&line).context("understanding what it wants")?;
     let viewer = hub.subscribe(wanted).ok_or_else(|| anyhow!("there are too many"))?;
-    let sent = send(&mut socket, &viewer);
-    // the client's end hears of it now, and not when the server forgets this thread
-    let _ = socket.shutdown(std::net::Shutdown::Both);
-    sent
+    send(socket, &viewer)
 }
 
-fn send(socket: &mut UnixStream, viewer: &Viewer) -> Result<()> {
+fn send(mut socket: &UnixStream, viewer: &Viewer) -> Result<()> {
     loop {
         match viewer.queue().pop(Some(Instant::now() + LOOK)) {
             Ok(Some(bytes)) => socket.write_all(&bytes)?,

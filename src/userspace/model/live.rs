@@ -240,3 +240,6 @@ fn changes(before: &Begin, now: &Begin) -> Vec<String> {
     }
     texts
 }
+
+#[cfg(test)]
+mod tests;
