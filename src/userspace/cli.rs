@@ -2,12 +2,14 @@
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
 mod ctl;
+mod metrics;
 mod record;
 mod top;
 
 use std::sync::LazyLock;
 
 pub use ctl::{Ctl, CtlCommand};
+pub use metrics::MetricsOpts;
 pub use record::Record;
 pub use top::Top;
 
@@ -95,6 +97,10 @@ pub struct Opts {
     #[allow(missing_docs)]
     #[command(flatten)]
     pub output: OutputOpts,
+
+    #[allow(missing_docs)]
+    #[command(flatten)]
+    pub metrics: MetricsOpts,
 
     /// Size of the kernel's debug dump when it ejects the scheduler, bytes; 0: its default
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "Diagnosis")]

@@ -28,7 +28,7 @@ use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
 use crate::feed::record;
-use crate::outlets::{server, top};
+use crate::outlets::{describe, server, top};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
@@ -51,7 +51,8 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
             Command::Top(top) => top::command::execute(top)?,
         }
     } else if opts.output.help_stats {
-        server::describe(&mut stdout)?;
+        let text = describe::help().context("describing the statistics")?;
+        write!(stdout, "{text}").context("writing to stdout")?;
     } else if opts.print_calls {
         let table = CallTable::new(opts.strict, &opts.calls)?;
         write!(stdout, "{table}").context("writing to stdout")?;

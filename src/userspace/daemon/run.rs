@@ -25,6 +25,7 @@ use crate::exit::Failure;
 use crate::feed::{self, Hub};
 use crate::model::{Begin, Metrics, Reading};
 use crate::outlets::line;
+use crate::outlets::metrics::Exporter;
 use crate::outlets::server::{self, Answer, Ask, Server};
 use crate::outlets::top::{inside::Inside, terminal};
 
@@ -44,6 +45,7 @@ enum End {
 /// See [`Failure`].
 pub fn run(opts: &Opts) -> Result<(), Failure> {
     // a wrong command line is to be told even where nothing else would work
+    let metrics = opts.metrics.address()?;
     let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
@@ -71,6 +73,9 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let control = control::Server::launch(Path::new(control::SOCKET), owner)?;
     let group = opts.output.feed_group;
     run_dir.open_for(group)?;
+    // before the feed: that closes the hub when it is dropped, which ends this
+    let export = |address| Exporter::launch(address, group, opts.metrics.metrics_tasks, &hub);
+    let _exporter = metrics.map(export).transpose()?;
     let _feed = feed::Server::launch(Path::new(feed::SOCKET), group, &hub)?;
     let mut session = Session {
         hub,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +54,7 @@ macro_rules! metrics {
         }
         counters { $($group:ident $id:ident $name:ident $counted:literal: $what:literal;)* }
     ) => {
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, schemars::JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, JsonSchema)]
         #[stat(top, desc = $about, _om_prefix = "artis_")]
         #[serde(default)]
         $(#[$attr])*

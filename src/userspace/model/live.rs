@@ -169,6 +169,7 @@ impl Model {
             return false;
         }
         self.snapshot.machine = Metrics::between(Some(last), &now);
+        self.snapshot.cpu_times = now.cpus.iter().map(|cpu| (cpu.id, cpu.into())).collect();
         self.last = Some(now);
         self.end_interval();
         true

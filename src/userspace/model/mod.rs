@@ -20,7 +20,7 @@ pub use hist::{Hist, SLOTS};
 pub use live::Model;
 pub use rates::{MULTIPLIER_MAX, load, power};
 pub use reading::{CpuReading, Reading, RtShare, Running};
-pub use snapshot::{Begin, EVENTS, Event, Lost, Snapshot, What};
+pub use snapshot::{Begin, CpuTimes, EVENTS, Event, Lost, Snapshot, What};
 pub use task::{CauseMetrics, History, POINTS, Placed, Point, Task, TaskMetrics, cause_name};
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Metrics, Task};
+use super::{CpuReading, Hist, Metrics, Task};
 
 /// What a stream begins with: the machine, the policy, the clocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,6 +120,21 @@ pub enum What {
 /// Events that are remembered beyond the last interval.
 pub const EVENTS: usize = 4_096;
 
+/// Times on one CPU, which do not fit into [`super::CpuMetrics`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuTimes {
+    /// Kernel sections of tasks that could leave, since the scheduler began; an RT CPU.
+    pub residence: Hist,
+    /// Evictions from the attempt to running here, while somebody watched; an NRT CPU.
+    pub arrival: Hist,
+}
+
+impl From<&CpuReading> for CpuTimes {
+    fn from(cpu: &CpuReading) -> Self {
+        Self { residence: cpu.residence.clone(), arrival: cpu.arrival.clone() }
+    }
+}
+
 /// Everything that an outlet may show, at the end of an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
@@ -127,6 +142,8 @@ pub struct Snapshot {
     pub begin: Arc<Begin>,
     /// The machine and its CPUs.
     pub machine: Metrics,
+    /// Times on each CPU, by its id.
+    pub cpu_times: BTreeMap<usize, CpuTimes>,
     /// The tasks by thread id, those that ended apart.
     pub tasks: BTreeMap<u64, Arc<Task>>,
     /// The last events, the oldest first: all of the last interval, and as many of those before

@@ -44,7 +44,7 @@ described! {
         waits: u64 = Counter "" "waits", "Times that it waited for a CPU, or was woken";
         wait_p50_us: f64 = Gauge "us" "p50", "Median wait from ready to running (of a real-time task: from its wake-up) in the last interval, or in all if there was none in it";
         wait_p99_us: f64 = Gauge "us" "p99", "The 99th percentile of these waits";
-        wait_max_us: f64 = Gauge "us" "max", "The longest of all these waits";
+        wait_max_us: f64 = Counter "us" "max", "The longest of all these waits";
         wait_max_at_s: f64 = Gauge "s" "max at", "When the longest wait ended: seconds since the scheduler began";
         wait_max_after: String = Label "" "after", "The task that had the CPU before at the longest wait, as name/pid; known of real-time tasks";
         top_cause: String = Label "" "top cause", "The cause of most of its attempts, like call openat";

@@ -3,7 +3,9 @@
 //! do not know each other.
 
 pub mod csv;
+pub mod describe;
 pub mod json;
 pub mod line;
+pub mod metrics;
 pub mod server;
 pub mod top;

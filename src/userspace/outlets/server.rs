@@ -150,14 +150,6 @@ fn tasks(hub: Arc<Hub>) -> Box<dyn StatsOpener<Ask, Answer>> {
     })
 }
 
-/// Writes the description of every figure: `--help-stats`.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn describe(out: &mut impl std::io::Write) -> Result<()> {
-    data(&Arc::default()).describe_meta(out, None)
-}
-
 /// Prints a line every `interval` about a scheduler that runs already, and
 /// waits for one that does not yet. Ends by a signal.
 ///
@@ -194,13 +186,6 @@ mod tests {
                 );
             }
         }
-        let mut text = Vec::new();
-        describe(&mut text).expect("described");
-        let text = String::from_utf8(text).expect("UTF-8");
-        assert!(
-            text.contains("[Metrics") && text.contains("[CpuMetrics") && text.contains("must be 0"),
-            "{text}"
-        );
     }
 
     #[test]
