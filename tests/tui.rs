@@ -4,14 +4,18 @@
 //! recording tests/fixtures/small.artis.
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+use scx_artis::feed::{Frame, Hub, To};
+use scx_artis::outlets::top::inside::Inside;
 use scx_artis::outlets::top::keys::{Action, KEYS, When};
 use scx_artis::outlets::top::terminal::Screen;
 
@@ -357,7 +361,9 @@ fn panics_with_the_terminal_taken() {
     let _screen = Screen::take().expect("a terminal");
     eprintln!("said before");
     let panicked = std::thread::spawn(|| panic!("by intention")).join();
-    assert!(panicked.is_ok(), "and once more");
+    eprintln!("and once more");
+    // without a look at what would be dropped: the panic alone is to give it back
+    std::process::exit(i32::from(panicked.is_ok()));
 }
 
 #[test]
@@ -370,6 +376,64 @@ fn a_panic_gives_the_terminal_back_and_is_seen() {
     let screen = terminal.wait(|screen| screen.contains("and once more"));
     assert!(screen.contains("said before") && screen.contains("by intention"), "{screen}");
     terminal.is_back();
+}
+
+/// Run by the test below, on a terminal: the daemon's view without a daemon. It ends as the
+/// daemon does, by the user's leaving or a signal, with a farewell.
+#[test]
+#[ignore = "takes the terminal"]
+fn shows_what_a_hub_brings() {
+    let hub = Arc::new(Hub::default());
+    let (tell, told) = crossbeam_channel::bounded(1);
+    ctrlc::set_handler(move || tell.try_send(()).unwrap_or(())).expect("a handler");
+    let view = Inside::start(&hub).expect("a view");
+    let mut stream = Vec::new();
+    let file = fs::File::open(RECORDING).expect("the recording");
+    flate2::read::GzDecoder::new(file).read_to_end(&mut stream).expect("undamaged");
+    let (begin, _) = Frame::split(&stream).expect("a frame").expect("a whole one");
+    let (begin, rest) = stream.split_at(begin.bytes.len());
+    hub.send(To::New, begin, false);
+    hub.send(To::Begun, rest, true);
+    let left = view.left();
+    let why = crossbeam_channel::select! {
+        recv(left) -> left => left.expect("no panic").map(|()| "left"),
+        recv(told) -> _ => Ok("told"),
+    };
+    eprintln!("said meanwhile");
+    drop(view);
+    eprintln!("farewell: {}", why.expect("a terminal"));
+}
+
+#[test]
+fn the_view_of_the_daemon_ends_in_order() {
+    let terminal = Terminal::new(80, 24);
+    let test = std::env::current_exe().expect("this test");
+    let test = test.display();
+    let args = "--ignored --exact shows_what_a_hub_brings --nocapture";
+    for end in ["q", "C-c", "SIGTERM", "SIGHUP"] {
+        terminal.run(&format!("{test} {args}"));
+        terminal.shows("cyclictest");
+        assert_eq!(terminal.flag("alternate_on"), "1");
+        let why = match end {
+            "SIGTERM" => kill(terminal.child(), Signal::SIGTERM).map(|()| "told"),
+            "SIGHUP" => kill(terminal.child(), Signal::SIGHUP).map(|()| "told"),
+            key => {
+                terminal.press(key);
+                Ok("left")
+            }
+        };
+        let screen = terminal.shows(&format!("farewell: {}", why.expect("sent")));
+        assert!(screen.contains("said meanwhile"), "{screen}");
+        terminal.is_back();
+    }
+}
+
+#[test]
+fn in_the_background_it_prints_lines_and_is_not_stopped() {
+    let terminal = Terminal::new(200, 24);
+    terminal.run(&format!("{PROGRAM} top --replay {RECORDING} & wait; echo it said $?"));
+    let screen = terminal.shows("it said 0");
+    assert_eq!(screen.matches("evictions/s").count(), 10, "{screen}");
 }
 
 #[test]

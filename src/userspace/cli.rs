@@ -33,7 +33,7 @@ static VERSION: LazyLock<String> =
 const EXAMPLES: &str = "\
 Examples:
   scx_artis --check --rt-cpus 2-3      would it work here?
-  scx_artis --rt-cpus 2-3              run, with a live table on a terminal
+  scx_artis --rt-cpus 2-3              run, with a live view on a terminal
   scx_artis --rt-cpus 0xc --stats 5    run, with a line every five seconds
   scx_artis --monitor 1                watch a running one from elsewhere
   scx_artis ctl get                    what can be changed while it runs";
@@ -142,7 +142,7 @@ pub enum Command {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOpts {
-    /// Print a line every so many seconds, no live table
+    /// Print a line every so many seconds, no live view
     #[arg(long, value_name = "SECS", value_parser = interval_secs, conflicts_with_all = ["question", "check"])]
     pub stats: Option<f64>,
 

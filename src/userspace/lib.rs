@@ -13,7 +13,7 @@
 //! | [`daemon`] | both | a running scheduler, and [`model::Reading`]s of it |
 //! | [`feed`] | the ring buffer | a stream of frames, to viewers and recordings |
 //! | [`model`] | two readings | [`model::Metrics`] |
-//! | [`outlets`] | metrics | the live table, a line, the statistics socket |
+//! | [`outlets`] | metrics | the view, a line, the statistics socket |
 //!
 //! `model` knows neither BPF nor a terminal; the outlets do not know each other.
 //!

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Each figure that the outlets show, described once: the statistics server,
-//! `--help-stats`, the live table and tests/contract.rs all read it here.
+//! `--help-stats`, the view and tests/contract.rs all read it here.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ pub struct Counter {
     pub id: usize,
     /// Name of its field in [`Metrics`].
     pub name: &'static str,
-    /// Which line of the live table it is in.
+    /// Which paragraph of the view's totals it is in.
     pub group: Group,
-    /// A few words for the live table.
+    /// A few words for the view.
     pub title: &'static str,
     /// What is counted.
     pub desc: &'static str,
 }
 
-/// What the counters are about; each is a line of the live table.
+/// What the counters are about; each is a paragraph of the view's totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Endangering kernel entries, and what became of them.

@@ -200,5 +200,6 @@ pub fn snapshot() -> Snapshot {
         nr_events: events.len() as u64,
         events: events.into(),
         lost: Lost::default(),
+        ..Snapshot::default()
     }
 }

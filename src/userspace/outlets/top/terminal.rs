@@ -2,7 +2,7 @@
 //! The terminal: taken for the view, and given back however that ends.
 
 use std::env;
-use std::io::{self, IsTerminal, Stdout};
+use std::io::{self, Stdout};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -16,6 +16,9 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::{Frame, Terminal};
 
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
+
 use super::Theme;
 use super::stderr::Kept;
 
@@ -24,10 +27,12 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Stderr, while it is taken.
 static STDERR: Mutex<Option<Kept>> = Mutex::new(None);
 
-/// Is stdout a terminal on which the view can be drawn? A dumb one cannot move its cursor.
+/// Is stdout a terminal on which the view can be drawn? A dumb one cannot move its cursor, and a
+/// job in the background that takes the terminal is stopped: a daemon must not be.
 pub fn is_fit() -> bool {
     let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    !dumb && io::stdout().is_terminal()
+    let ours = tcgetpgrp(io::stdout()).is_ok_and(|foreground| foreground == getpgrp());
+    !dumb && ours
 }
 
 /// How to draw on it: no colour if `NO_COLOR` is set and not empty.

@@ -82,7 +82,7 @@ impl Theme {
             "RT" => self.rt(),
             "NRT" => self.ext(),
             "bound" => self.paint(Color::Yellow),
-            "kernel" => self.paint(Color::Blue),
+            "kernel" => self.dim(),
             "kernel RT" => self.paint(Color::Cyan),
             _ => Style::new(),
         }

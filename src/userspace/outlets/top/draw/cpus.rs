@@ -3,7 +3,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Row, Table};
 
@@ -28,8 +28,6 @@ fn parts(cpu: &CpuMetrics, theme: Theme) -> Vec<Part> {
     ]
 }
 
-/// Cells of the columns but the bar, which is the third, and the last.
-const WIDTHS: [u16; 9] = [3, 3, 4, 4, 5, 5, 6, 5, 3];
 /// What stands for the rest.
 const IDLE: &str = "·";
 
@@ -69,6 +67,45 @@ pub fn page(frame: &mut Frame<'_>, area: Rect, store: &Store, areas: &mut Areas)
     table(frame, area, store, &cpus, 0);
 }
 
+/// A column between the bar and what runs: one number.
+struct Number {
+    title: &'static str,
+    width: u16,
+    /// About kernel sections of tasks that could leave: nothing to say of an NRT CPU.
+    rt_only: bool,
+    /// Only where there is much room.
+    wide: bool,
+    text: fn(&CpuMetrics) -> String,
+}
+
+macro_rules! numbers {
+    ($($title:literal $width:literal $rt_only:literal $wide:literal $text:expr;)*) => {
+        [$(Number {
+            title: $title,
+            width: $width,
+            rt_only: $rt_only,
+            wide: $wide,
+            text: $text,
+        },)*]
+    };
+}
+
+const NUMBERS: [Number; 9] = numbers! {
+    "RT%" 4 false false |cpu| percent(cpu.rt_pct);
+    "ext%" 4 false false |cpu| percent(cpu.ext_pct);
+    "load" 5 false false |cpu| format!("{:.1}", cpu.load);
+    "att/s" 5 false false |cpu| count(cpu.attempts_per_s.round());
+    "evic/s" 6 true false |cpu| count(cpu.evictions_per_s.round());
+    "body" 4 true true |cpu| count(cpu.bodies_on_rt as f64);
+    "us/s" 5 true true |cpu| count(cpu.residence_us_per_s.round());
+    "worst" 5 true false |cpu| time(cpu.residence_max_us);
+    "q" 3 false false |cpu| count(cpu.queued as f64);
+};
+/// From this many cells on there is much room.
+const WIDE: u16 = 90;
+/// Cells of the id and the kind.
+const ID: u16 = 3;
+
 fn table(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -78,56 +115,47 @@ fn table(
 ) {
     let theme = store.theme;
     let bar_width = (area.width / 5).min(60);
-    let [id, kind, others @ ..] = WIDTHS;
-    let widths = [id, kind, bar_width].into_iter().chain(others).map(Constraint::Length);
-    let widths = widths.chain([Constraint::Min(0)]);
-    let used = WIDTHS.iter().sum::<u16>() + bar_width + WIDTHS.len() as u16 + 1;
+    let numbers: Vec<_> =
+        NUMBERS.iter().filter(|number| area.width >= WIDE || !number.wide).collect();
+    let widths = [ID, ID, bar_width].into_iter().chain(numbers.iter().map(|number| number.width));
+    let used: u16 = widths.clone().map(|width| width + 1).sum();
     let last = usize::from(area.width.saturating_sub(used));
-    let rows = cpus.iter().map(|(id, cpu)| row(**id, cpu, bar_width, last, theme));
-    let legend: Vec<_> = parts(&CpuMetrics::default(), theme)
-        .iter()
-        .map(|part| format!("{}{}", part.symbol, part.name))
-        .collect();
-    let legend = format!("{} {IDLE}idle", legend.join(" "));
+    let widths = widths.map(Constraint::Length).chain([Constraint::Min(0)]);
+    let rows = cpus.iter().map(|(id, cpu)| {
+        let mut cells = vec![
+            Line::from(id.to_string()).right_aligned(),
+            Line::styled(
+                cpu.kind.clone(),
+                if cpu.is_rt == 1 { theme.strong() } else { Style::new() },
+            ),
+            bar(&parts(cpu, theme), bar_width, theme),
+        ];
+        cells.extend(numbers.iter().map(|number| cell(number, cpu, theme)));
+        cells.push(running(cpu, last, theme));
+        Row::new(cells)
+    });
+    // in the colours of the bars, which the head's style would turn round
+    let mut legend = Line::default();
+    for part in parts(&CpuMetrics::default(), theme) {
+        let symbol = part.style.remove_modifier(Modifier::REVERSED);
+        legend.push_span(Span::styled(part.symbol, symbol));
+        legend.push_span(format!("{} ", part.name));
+    }
+    legend.push_span(format!("{IDLE}idle"));
     let running = if hidden == 0 { "running".to_owned() } else { format!("+{hidden}: press c") };
-    let right = |text: &'static str| Line::from(text).right_aligned();
-    let head = Row::new([
-        right("CPU"),
-        Line::from("set"),
-        Line::from(legend),
-        right("RT%"),
-        right("ext%"),
-        right("load"),
-        right("att/s"),
-        right("evic/s"),
-        right("worst"),
-        right("q"),
-        Line::from(running),
-    ]);
-    let table = Table::new(rows, widths).header(head.style(theme.head())).column_spacing(1);
-    frame.render_widget(table, area);
+    let mut head = vec![Line::from("CPU").right_aligned(), Line::from("set"), legend];
+    head.extend(numbers.iter().map(|number| Line::from(number.title).right_aligned()));
+    head.push(Line::from(running));
+    let head = Row::new(head).style(theme.head());
+    frame.render_widget(Table::new(rows, widths).header(head).column_spacing(1), area);
 }
 
-fn row(id: usize, cpu: &CpuMetrics, bar_width: u16, last: usize, theme: Theme) -> Row<'static> {
-    let rt_only = |text: String| if cpu.is_rt == 1 { text } else { "-".to_owned() };
-    let right = |text: String| Line::from(text).right_aligned();
-    let kind = if cpu.is_rt == 1 { theme.strong() } else { Style::new() };
-    let worst = right(rt_only(time(cpu.residence_max_us)));
-    // a body that ran here is told where the longest section is: that was one
-    let worst = if cpu.bodies_on_rt > 0 { worst.style(theme.alarm()) } else { worst };
-    Row::new([
-        right(id.to_string()),
-        Line::styled(cpu.kind.clone(), kind),
-        bar(&parts(cpu, theme), bar_width, theme),
-        right(percent(cpu.rt_pct)),
-        right(percent(cpu.ext_pct)),
-        right(format!("{:.1}", cpu.load)),
-        right(count(cpu.attempts_per_s.round())),
-        right(rt_only(count(cpu.evictions_per_s.round()))),
-        worst,
-        right(count(cpu.queued as f64)),
-        running(cpu, last, theme),
-    ])
+fn cell(number: &Number, cpu: &CpuMetrics, theme: Theme) -> Line<'static> {
+    let silent = number.rt_only && cpu.is_rt == 0;
+    let text = if silent { "-".to_owned() } else { (number.text)(cpu) };
+    // a body that ran here is told where the longest section is, too: that was one
+    let alarm = cpu.bodies_on_rt > 0 && matches!(number.title, "body" | "worst");
+    Line::styled(text, if alarm { theme.alarm() } else { Style::new() }).right_aligned()
 }
 
 /// Name and id, in `width` cells: the name is cut, for the id says more.

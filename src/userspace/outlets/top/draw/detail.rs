@@ -80,16 +80,18 @@ fn head<'a>(text: &str, area: Rect, theme: Theme) -> Line<'a> {
 fn causes(frame: &mut Frame<'_>, area: Rect, task: &Task, theme: Theme) {
     let total: u64 = task.causes.iter().map(|cause| cause.attempts).sum();
     let right = |text: String| Line::from(text).right_aligned();
+    let numbers = [8, 6, 9];
+    let used: u16 = numbers.iter().map(|width| width + 1).sum();
+    let room = usize::from(area.width.saturating_sub(used));
     let rows = task.causes.iter().map(|cause| {
         Row::new([
-            Line::from(cause.cause.clone()),
+            Line::from(fitting(&cause.cause, room).to_owned()),
             right(count(cause.attempts as f64)),
             right(percent(100.0 * cause.attempts as f64 / total.max(1) as f64)),
             right(count(cause.evictions as f64)),
         ])
     });
-    let widths =
-        [Constraint::Fill(1), Constraint::Length(8), Constraint::Length(6), Constraint::Length(9)];
+    let widths = [Constraint::Fill(1)].into_iter().chain(numbers.map(Constraint::Length));
     let titles = ["cause", "attempts", "share%", "evictions"].map(|title| match title {
         "cause" => Line::from(title),
         _ => Line::from(title).right_aligned(),
@@ -100,6 +102,11 @@ fn causes(frame: &mut Frame<'_>, area: Rect, task: &Task, theme: Theme) {
         let none = Line::styled("no attempt since it is watched", theme.dim());
         frame.render_widget(none, Rect { y: area.y + 1, height: 1, ..area });
     }
+}
+
+/// A cause in `room` cells: where it does not fit, the name of a call says more than that it is one.
+fn fitting(cause: &str, room: usize) -> &str {
+    if cause.chars().count() > room { cause.strip_prefix("call ").unwrap_or(cause) } else { cause }
 }
 
 /// What the prediction rests on, then what it got.

@@ -22,7 +22,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, store: &Store) {
     frame.render_widget(promise(store), third);
 }
 
-/// What is unusual about the view itself.
+/// What is unusual about the view itself, what it lacks above all.
 fn state(store: &Store) -> Line<'_> {
     let theme = store.theme;
     let mut line = Line::default();
@@ -32,6 +32,11 @@ fn state(store: &Store) -> Line<'_> {
         }
         line.push_span(Span::styled(text, style));
     };
+    let lost = store.shown.lost;
+    let lost = [("ring", lost.ring), ("budget", lost.over_budget), ("feed", lost.feed)];
+    for (at, number) in lost.into_iter().filter(|(_, number)| *number > 0) {
+        push(format!("lost {} {at}", count(number as f64)), theme.warn());
+    }
     if store.frozen {
         push(" FROZEN ".into(), theme.head());
     }
@@ -63,7 +68,7 @@ fn machine(store: &Store) -> Line<'_> {
 
 /// Nothing of the kernel but RT0's on RT CPUs, and how fast the others leave.
 fn promise(store: &Store) -> Line<'_> {
-    let (theme, machine, lost) = (store.theme, &store.shown.machine, store.shown.lost);
+    let (theme, machine) = (store.theme, &store.shown.machine);
     let mut line = Line::default();
     if machine.bodies_on_rt > 0 {
         let text = format!(" {} BODIES ON RT ", count(machine.bodies_on_rt as f64));
@@ -78,11 +83,5 @@ fn promise(store: &Store) -> Line<'_> {
         time(machine.arrival_p50_us),
         time(machine.arrival_p99_us),
     ));
-    let lost = [("ring", lost.ring), ("budget", lost.over_budget), ("feed", lost.feed)];
-    for (at, number) in lost.into_iter().filter(|(_, number)| *number > 0) {
-        let text = format!("lost {} {at}", count(number as f64));
-        line.push_span("  ");
-        line.push_span(Span::styled(text, theme.warn()));
-    }
     line
 }

@@ -3,6 +3,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
+use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Row, Table};
 
@@ -69,16 +70,18 @@ fn title<'a>(column: &Column, store: &Store) -> Line<'a> {
 }
 
 fn row<'a>(task: &Task, columns: &[Column], store: &Store) -> Row<'a> {
+    let selected = store.selected == Some(task.metrics.pid);
+    let class = match selected {
+        true => Style::new(), // the row's own is enough
+        false => store.theme.class(&task.metrics.class),
+    };
     let values = task.metrics.values();
     let cells = columns.iter().map(|column| {
         let field = column.described();
-        let text = text::figure(field, values[column.field]);
-        let line = match field.name {
-            "class" | "comm" => Line::styled(text, store.theme.class(&task.metrics.class)),
-            _ => Line::from(text),
-        };
+        let line = Line::from(text::figure(field, values[column.field]));
+        let line = if matches!(field.name, "class" | "comm") { line.style(class) } else { line };
         if column.text { line } else { line.right_aligned() }
     });
     let row = Row::new(cells);
-    if store.selected == Some(task.metrics.pid) { row.style(store.theme.selected()) } else { row }
+    if selected { row.style(store.theme.selected()) } else { row }
 }
