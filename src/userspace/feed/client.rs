@@ -108,22 +108,13 @@ pub fn connect(path: &Path, wanted: Wanted) -> Result<Stream, Failure> {
     // a daemon that refuses closes at once: that is found when its answer is read
     let _ = socket.write_all(line.as_bytes());
     let mut stream = Stream::new(Socket { socket });
-    stream.expect_begin("it is stopping, or has as many viewers as it takes")?;
-    Ok(stream)
-}
-
-impl Stream {
-    /// Looks whether the stream begins as one does.
-    fn expect_begin(&mut self, otherwise: &str) -> Result<(), Failure> {
-        match self.peek(None)? {
-            Next::Frame(frame) if frame.kind == kind::BEGIN => Ok(()),
-            Next::Frame(_) | Next::TimedOut => {
-                Err(Failure::Unfit("this is no stream of scx_artis".into()))
-            }
-            Next::End => Err(Failure::Unfit(format!(
-                "scx_artis ended the stream before it began: {otherwise}"
-            ))),
-        }
+    match stream.peek(None)? {
+        Next::Frame(frame) if frame.kind == kind::BEGIN => Ok(stream),
+        _ => Err(Failure::Unfit(
+            "scx_artis ended the stream before it began: it is stopping, or has as many viewers \
+             as it takes"
+                .into(),
+        )),
     }
 }
 

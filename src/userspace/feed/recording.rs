@@ -12,7 +12,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::frame::{Frame, kind};
-use super::stream::{Carrier, More, Stream};
+use super::stream::{Carrier, More, Next, Stream};
 use crate::exit::Failure;
 
 /// Bytes that are unpacked at a time.
@@ -79,11 +79,11 @@ impl Recorder {
     }
 }
 
-/// Opens a recording.
+/// Opens a recording: all of its frames.
 ///
 /// # Errors
 /// When it cannot be read, or is none.
-pub(super) fn open(path: &Path) -> Result<Stream, Failure> {
+pub fn open(path: &Path) -> Result<Stream, Failure> {
     let told = |what: String| Failure::Told { code: 2, text: format!("{} {what}", path.display()) };
     let cannot = |error: io::Error| told(format!("cannot be read: {error}"));
     let mut file = File::open(path).map_err(cannot)?;
@@ -93,7 +93,11 @@ pub(super) fn open(path: &Path) -> Result<Stream, Failure> {
         return Err(told("is no recording: scx_artis record FILE makes one".into()));
     }
     let file = GzDecoder::new(BufReader::new(io::Cursor::new(MAGIC).chain(file)));
-    Ok(Stream::new(Recording { path: path.to_owned(), file, fault: None }))
+    let mut stream = Stream::new(Recording { path: path.to_owned(), file, fault: None });
+    match stream.peek(None) {
+        Ok(Next::Frame(frame)) if frame.kind == kind::BEGIN => Ok(stream),
+        _ => Err(told("holds no recording: scx_artis record FILE makes one".into())),
+    }
 }
 
 struct Recording<R> {

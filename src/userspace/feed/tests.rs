@@ -176,7 +176,7 @@ fn recording(dir: &Path, intervals: u64) -> PathBuf {
 
 /// How many intervals a recording has.
 fn intervals(path: &Path) -> usize {
-    let mut source = source(Some(path), Wanted::default()).expect("a recording");
+    let Ok(mut source) = source(Some(path), Wanted::default()) else { return 0 };
     let mut n = 0;
     while source.next(None).expect("not damaged").is_some() {
         n += 1;
@@ -194,7 +194,10 @@ fn a_recording_is_the_same_stream() {
     let nowhere = Recorder::create(&dir.path().join("no/such/file")).expect_err("no directory");
     assert!(nowhere.to_string().contains("nothing was recorded"), "{nowhere}");
     fs::write(dir.path().join("text"), "hello").expect("written");
-    for file in ["text", "absent"] {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&interval(1, false)).expect("packed");
+    fs::write(dir.path().join("no begin"), packed.finish().expect("packed")).expect("written");
+    for file in ["text", "absent", "no begin"] {
         let error = source(Some(&dir.path().join(file)), Wanted::default()).err().expect("none");
         assert_eq!(error.code(), 2, "{error}");
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From the records of one task to its figures.
 
+use std::cmp::Reverse;
+
 use super::task::cause_name_on;
 use super::{
     Begin, COUNTERS, CauseMetrics, Hist, History, POINTS, Placed, Point, Task, TaskMetrics,
@@ -167,7 +169,7 @@ fn causes(stats: &artis_task_stats, begin: &Begin) -> Vec<CauseMetrics> {
             last_s: at_s(begin, cause.last_ns),
         })
         .collect();
-    causes.sort_by_key(|c| std::cmp::Reverse((c.attempts, c.evictions)));
+    causes.sort_by_key(|cause| Reverse((cause.attempts, cause.evictions)));
     if stats.attempts_other > 0 || stats.evictions_other > 0 {
         causes.push(CauseMetrics {
             cause: "other".into(),

@@ -15,6 +15,8 @@ use crate::feed::{Frame, FrameError, Record};
 const EVENTS_MAX: usize = 1 << 18;
 /// Walks over all tasks that a task may be missing from when records were lost.
 const MISSED_MAX: u32 = 3;
+/// A task that began in an interval has run for so many intervals at most: clocks differ.
+const AS_NEW: f64 = 1.1;
 /// An interval may be so much shorter than wanted.
 const SLACK: f64 = 0.9;
 
@@ -43,6 +45,8 @@ struct Known {
     record: Box<artis_task_record>,
     /// Totals at the end of the interval before.
     before: Totals,
+    /// It was met in this interval for the first time.
+    new: bool,
     /// It had a record in this interval.
     told: bool,
     /// It had a record since the reading before, which may have ended no interval.
@@ -92,7 +96,7 @@ impl Model {
         if before.started_ns != begin.started_ns || before.daemon_pid != begin.daemon_pid {
             let feed = self.snapshot.lost.feed;
             *self = Self { interval_ns: self.interval_ns, ..Self::default() };
-            self.snapshot.lost.feed = feed;
+            (self.snapshot.lost.feed, self.lost_then.feed) = (feed, feed);
         } else {
             let at_s = at_s(&begin, begin.now_ns);
             for text in changes(&before, &begin) {
@@ -121,11 +125,9 @@ impl Model {
                 }
                 _ => {
                     self.forget(pid);
-                    let before = match self.last.is_some() && !self.is_incomplete() {
-                        true => Totals::default(), // it began in this interval
-                        false => Totals::of(&record),
-                    };
-                    let known = Known { record, before, told: true, heard: true, missed: 0 };
+                    let before = Totals::default(); // it began in this interval, or see below
+                    let known =
+                        Known { record, before, new: true, told: true, heard: true, missed: 0 };
                     self.tasks.insert(pid, known);
                 }
             }
@@ -159,7 +161,7 @@ impl Model {
         }
         let Some(last) = &self.last else {
             for known in self.tasks.values_mut() {
-                known.before = Totals::of(&known.record);
+                (known.before, known.new) = (Totals::of(&known.record), false);
             }
             self.lost_then = self.snapshot.lost;
             self.last = Some(now);
@@ -196,6 +198,11 @@ impl Model {
         let Snapshot { begin, machine, tasks, .. } = &mut self.snapshot;
         for (pid, known) in &mut self.tasks {
             let task = Arc::make_mut(tasks.entry((*pid).into()).or_default());
+            let ran_s = known.record.exec_ns as f64 / 1e9;
+            if std::mem::take(&mut known.new) && ran_s > machine.interval_s * AS_NEW {
+                // it is older: the records that would have told of it were lost
+                known.before = Totals::of(&known.record);
+            }
             if known.told {
                 figures::update(task, &known.record, &known.before, machine.interval_s, begin);
                 known.before = Totals::of(&known.record);

@@ -174,6 +174,8 @@ pub fn monitor(interval: Duration) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::frame::kind;
+    use crate::feed::{Next, To};
 
     #[test]
     fn every_figure_has_a_description() {
@@ -210,6 +212,51 @@ mod tests {
         daemon.join().expect("no panic");
         drop(server);
         assert!(!dir.path().join("scx").exists(), "something is left behind");
+    }
+
+    #[test]
+    fn a_client_gets_all_tasks_of_one_interval() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("stats");
+        let hub = Arc::new(Hub::default());
+        let _server = Server::launch(&path, &hub).expect("launched");
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/small.artis");
+        let daemon = {
+            let hub = Arc::clone(&hub);
+            std::thread::spawn(move || {
+                let changes = hub.changes();
+                while !hub.has_new() {
+                    changes.recv_timeout(Duration::from_secs(60)).expect("somebody asks");
+                }
+                let interval = hub.wanted().expect("a viewer").interval;
+                let mut frames = crate::feed::replay(&recorded).expect("a recording");
+                let mut to = To::New;
+                let mut bytes = Vec::new();
+                while let Next::Frame(frame) = frames.next(None).expect("sound") {
+                    bytes.extend(frame.bytes);
+                    if frame.kind == kind::READING {
+                        hub.send(to, &std::mem::take(&mut bytes), true);
+                        to = To::Begun;
+                    }
+                }
+                interval
+            })
+        };
+        let mut client =
+            StatsClient::new().set_path(&path).connect(Some(5_000)).expect("connected");
+        let mut ask = |interval: &str| {
+            let args = [("target", "tasks"), ("interval", interval)];
+            let args = args.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec();
+            client.request::<BTreeMap<u64, TaskMetrics>>("stats", args)
+        };
+        for wrong in ["0", "61", "x"] {
+            assert!(ask(wrong).is_err(), "{wrong}");
+        }
+        let tasks = ask("0.5").expect("tasks");
+        assert_eq!(daemon.join().expect("no panic"), Duration::from_millis(500));
+        let hard: Vec<_> = tasks.values().filter(|task| task.class == "RT0").collect();
+        assert!(hard.len() == 1 && hard[0].comm == "cyclictest", "{hard:?}");
+        assert!(hub.wanted().is_none(), "it goes on watching");
     }
 
     #[test]

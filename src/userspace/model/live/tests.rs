@@ -128,13 +128,16 @@ fn a_new_task_has_done_all_of_it_in_this_interval() {
     fed.task(&task);
     fed.reading(false);
     assert_eq!(fed.model.snapshot().tasks[&8].metrics.cpu_pct, 50.0);
-    // but one that was lost before may be old
-    let mut fed = Fed::new(&[]);
+    // but one that has run for longer was only not heard of: its records were lost
+    let mut old = record(9, 1);
+    old.exec_ns = 7 * SECOND;
+    fed.task(&old);
     fed.reading_with(false, 5);
-    fed.task(&task);
-    assert!(fed.reading_with(false, 5));
-    assert_eq!(fed.model.snapshot().tasks[&8].metrics.cpu_pct, 50.0, "nothing was lost since");
-    assert_eq!(fed.model.snapshot().lost.ring, 5);
+    assert_eq!(fed.model.snapshot().tasks[&9].metrics.cpu_pct, 0.0);
+    old.exec_ns += SECOND / 4;
+    fed.task(&old);
+    fed.reading_with(false, 5);
+    assert_eq!(fed.model.snapshot().tasks[&9].metrics.cpu_pct, 25.0);
 }
 
 #[test]
