@@ -127,9 +127,9 @@ impl Watcher {
     ) -> Result<()> {
         scheduler.drain(&mut self.frames)?;
         let old = self.frames.len();
-        self.gather_interval(scheduler, true)?;
         let mut frames = Vec::new();
         put_begin(&mut frames, scheduler, begin, wanted)?;
+        self.gather_interval(scheduler, true)?;
         frames.extend(&self.frames[old..]);
         // first the others: whoever is new is one of them afterwards
         self.hub.send(To::Begun, &self.frames, true);
