@@ -28,14 +28,19 @@ static struct obs_entries *of(const struct task_struct *p)
 	return bpf_map_lookup_elem(&entries, &pid);
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(entry_call, struct pt_regs *regs, long id)
+/*
+ * A classic tracepoint: from 7.1 on a program on the other kind may be preempted, and is left out
+ * for whoever enters the kernel on that CPU meanwhile.
+ */
+SEC("tp/raw_syscalls/sys_enter")
+int entry_call(struct trace_event_raw_sys_enter *ctx)
 {
-	struct obs_entries *e = of(bpf_get_current_task_btf());
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct obs_entries *e = of(p);
 
-	if (e && endangers(regs, id))
+	if (e && endangers((struct pt_regs *)bpf_task_pt_regs(p), ctx->id))
 		e->calls++;
-	return 0;
+	return 1;
 }
 
 SEC("tp/exceptions/page_fault_user")
