@@ -8,7 +8,6 @@
 #ifndef ARTIS_REPORT_TALLY_BPF_H
 #define ARTIS_REPORT_TALLY_BPF_H
 
-
 /* The stats of @t; what was under way when nobody watched is forgotten. */
 static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
 {
