@@ -101,9 +101,10 @@ pub(super) fn update(
         wait_p99_us: wait_us(0.99),
         wait_max_us,
         wait_max_at_s: at_s(begin, stats.wait_max_at_ns),
-        wait_max_after: match stats.wait_max_after_pid {
-            0 => String::new(),
-            pid => format!("{}/{pid}", name(&stats.wait_max_after)),
+        // the idle task has the id 0, but a name
+        wait_max_after: match name(&stats.wait_max_after) {
+            comm if comm.is_empty() => comm,
+            comm => format!("{comm}/{}", stats.wait_max_after_pid),
         },
         top_cause: task.causes.first().map_or_else(String::new, |cause| cause.cause.clone()),
     };
