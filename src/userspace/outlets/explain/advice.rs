@@ -50,6 +50,14 @@ fn wait(seen: &Seen, class: Class) -> Option<String> {
         return None;
     }
     let (name, pid) = task.wait_max_after.rsplit_once('/').unwrap_or((&task.wait_max_after, ""));
+    if pid == "0" {
+        return Some(format!(
+            "Before its longest wait, {}, ended, the CPU was idle: a deep idle state takes long to \
+             leave (hold /dev/cpu_dma_latency open with 0 in it, or cpupower idle-set -D 0); in a \
+             virtual machine the host may have been late.",
+            us(task.wait_max_us)
+        ));
+    }
     let before = pid.parse().ok().and_then(|pid: u64| seen.snapshot.tasks.get(&pid));
     let (worst, name) = (us(task.wait_max_us), format!("{name} ({pid})"));
     Some(match before.map(|before| (before, Class::of(&before.metrics))) {

@@ -211,6 +211,7 @@ fn waits(seen: &Seen, class: Class) -> Paragraph {
         count(task.waits, "time"),
     )];
     let after = match task.wait_max_after.rsplit_once('/') {
+        Some((_, "0")) => "; before it the CPU was idle".to_owned(),
         Some((name, pid)) => format!("; before it {name} ({pid}) had the CPU"),
         None => String::new(),
     };
