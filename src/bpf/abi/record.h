@@ -33,7 +33,8 @@ enum artis_watch {
 /* Class of a task, as it is treated. */
 enum artis_class {
 	ARTIS_CLASS_NRT = 0, /* ext class: may compute anywhere, evicted from RT CPUs */
-	ARTIS_CLASS_BOUND = 1, /* ext class, may not leave the CPUs of its affinity: RT CPUs only, or one */
+	ARTIS_CLASS_BOUND =
+		1, /* ext class, may not leave the CPUs of its affinity: RT CPUs only, or one */
 	ARTIS_CLASS_KERNEL = 2, /* kernel thread of the ext class */
 	ARTIS_CLASS_RT0 = 3, /* rt or dl class, bound to RT CPUs */
 	ARTIS_CLASS_RT_FREE = 4, /* rt or dl class, may run on NRT CPUs, too */

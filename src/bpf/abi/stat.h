@@ -89,7 +89,6 @@ struct artis_run_causes {
 	u32 other;
 	u32 cause[ARTIS_RUN_CAUSES];
 	u32 times[ARTIS_RUN_CAUSES];
-	u64 last_ns[ARTIS_RUN_CAUSES];
 };
 
 /*

@@ -24,7 +24,7 @@ struct artis_cause {
 	u32 attempts;
 	u32 evictions;
 	u32 pad;
-	/* the last of these, while somebody watched, ns */
+	/* end of the run that had the last of these, while somebody watched, ns */
 	u64 last_ns;
 };
 

@@ -112,10 +112,8 @@ static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct art
 	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
 		count(ARTIS_STAT_RT1_THROTTLE);
 	c->ext_ns += run_ns;
-	if (watches(ARTIS_WATCH_TASKS)) {
+	if (watches(ARTIS_WATCH_TASKS))
 		t->stats.run_ns[c->kind == ARTIS_CPU_RT] += run_ns;
-		t->stats.attempts += c->attempts;
-	}
 	c->attempts = 0;
 }
 

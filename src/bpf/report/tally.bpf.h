@@ -8,7 +8,6 @@
 #ifndef ARTIS_REPORT_TALLY_BPF_H
 #define ARTIS_REPORT_TALLY_BPF_H
 
-
 /* The stats of @t; what was under way when nobody watched is forgotten. */
 static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
 {
@@ -55,23 +54,26 @@ static __always_inline void tally_took(struct artis_cpu *c, enum artis_stat why)
 		c->took = why + 1;
 }
 
-/* The task on this CPU attempts with @cause. Global: the entry hooks are to stay small. */
+/*
+ * The task on this CPU attempts with @cause. Global: the entry hooks are to stay small. Without a
+ * clock, which would cost more than all the rest; the end of the run tells when it was.
+ */
 __noinline int tally_cause(u32 cause)
 {
 	struct artis_run_causes *causes = &this_cpu()->causes;
-	u32 n = causes->n, i;
+	u32 i;
 
 	for (i = 0; i < ARTIS_RUN_CAUSES; i++) {
-		if (i < n && causes->cause[i] != cause)
-			continue;
-		if (i >= n) {
-			causes->cause[i] = cause;
-			causes->times[i] = 0;
-			causes->n = i + 1;
+		if (causes->cause[i] == cause && i < causes->n) {
+			causes->times[i]++;
+			return 0;
 		}
-		causes->times[i]++;
-		causes->last_ns[i] = scx_bpf_now();
-		return 0;
+		if (i >= causes->n) {
+			causes->cause[i] = cause;
+			causes->times[i] = 1;
+			causes->n = i + 1;
+			return 0;
+		}
 	}
 	causes->other++;
 	return 0;
@@ -120,8 +122,11 @@ __noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attemp
 	return 0;
 }
 
-/* The causes of the run that ends on @c are @s's. */
-__noinline int tally_causes(struct artis_task_stats *s, s32 cpu)
+/*
+ * The causes of the run that ends on @cpu at @now_ns are @s's, and its attempts. Not those that the prediction
+ * counts: for it the end of a section is one, too.
+ */
+__noinline int tally_causes(struct artis_task_stats *s, s32 cpu, u64 now_ns)
 {
 	struct artis_run_causes *causes = &cpu_of(cpu)->causes;
 	u32 i;
@@ -133,8 +138,10 @@ __noinline int tally_causes(struct artis_task_stats *s, s32 cpu)
 
 		if (i >= causes->n)
 			break;
-		tally_add_cause(s, causes->cause[at], causes->times[at], 0, causes->last_ns[at]);
+		tally_add_cause(s, causes->cause[at], causes->times[at], 0, now_ns);
+		s->attempts += causes->times[at];
 	}
+	s->attempts += causes->other;
 	s->attempts_other += causes->other;
 	causes->n = 0;
 	causes->other = 0;
@@ -159,6 +166,7 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 		s->wait_max_ns = wait_ns;
 		s->wait_max_at_ns = now_ns;
 		s->wait_max_after_pid = 0;
+		s->wait_max_after[0] = 0;
 	}
 	return wait_ns;
 }
@@ -269,7 +277,7 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 	u64 now_ns = scx_bpf_now();
 
 	if (c->causes.n || c->causes.other)
-		tally_causes(s, cpu);
+		tally_causes(s, cpu, now_ns);
 	if (c->evict_cause) {
 		if (is_wasted(t))
 			s->misses++;
@@ -296,6 +304,7 @@ static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *
 	if (!t)
 		return;
 	s = stats_of(t);
+	t->exec_start_ns = p->se.sum_exec_runtime;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	wait_max_ns = s->wait_max_ns;
 	tally_waited(s, c->rt_since_ns);
@@ -311,10 +320,14 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	u64 now_ns = scx_bpf_now();
-	u64 ran_ns = now_ns - c->rt_since_ns;
+	u64 held_ns = now_ns - c->rt_since_ns, ran_ns;
 
 	if (!t || c->rt_pid != p->pid)
 		return;
+	/* as the kernel accounts it, without interrupts; nobody may have watched when it began */
+	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
+	if (ran_ns > held_ns)
+		ran_ns = held_ns;
 	if ((s64)ran_ns > 0)
 		stats_of(t)->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
 	tell_run(c, cpu, p, true, false, c->rt_since_ns, now_ns);

@@ -88,7 +88,8 @@ static __noinline bool walk_task(struct task_struct *p, bool all)
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	u64 exec_ns;
 
-	if (!t)
+	/* a dead task that nobody has waited for told all when it went */
+	if (!t || p->exit_state)
 		return false;
 	stats_of(t);
 	exec_ns = p->se.sum_exec_runtime;

@@ -75,21 +75,23 @@ pub trait Described {
 }
 
 /// Declares a struct whose every field is described, for [`Described`], for serde and for the
-/// server of scx_stats. A field is `name: type = Kind "unit" "title", "description";`.
+/// server of scx_stats. A field is `name: type = Kind "unit" "title", "description";`, with
+/// attributes of scx_stats before it (`#[stat(_om_skip)]`: not for scx's OpenMetrics script).
 macro_rules! described {
     (
         $(#[$attr:meta])*
         struct $Name:ident ($about:literal) {
-            $($field:ident: $ty:ident = $kind:ident $unit:literal $title:literal, $desc:literal;)*
+            $($(#[$for_scx:meta])* $field:ident: $ty:ident =
+                $kind:ident $unit:literal $title:literal, $desc:literal;)*
         }
     ) => {
-        $(#[$attr])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[derive(scx_stats_derive::Stats)]
+        #[derive(scx_stats_derive::Stats, schemars::JsonSchema)]
         #[stat(desc = $about)]
         #[serde(default)]
+        $(#[$attr])*
         pub struct $Name {
-            $(#[doc = $desc] #[stat(desc = $desc)] pub $field: $ty,)*
+            $(#[doc = $desc] #[stat(desc = $desc)] $(#[$for_scx])* pub $field: $ty,)*
         }
 
         impl $crate::model::Described for $Name {

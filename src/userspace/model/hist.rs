@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A histogram of times (src/bpf/policy/hist.h).
 
+use std::iter::Sum;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS, artis_hist};
@@ -9,7 +12,7 @@ use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS, artis_hi
 pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
 
 /// Numbers of times by their length: two slots for each power of two of nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Hist(pub Vec<u64>);
 
@@ -54,6 +57,17 @@ impl Hist {
     }
 }
 
+impl<'a> Sum<&'a Self> for Hist {
+    fn sum<I: Iterator<Item = &'a Self>>(hists: I) -> Self {
+        let mut sum = Vec::new();
+        for Self(slots) in hists {
+            sum.resize(sum.len().max(slots.len()), 0);
+            sum.iter_mut().zip(slots).for_each(|(sum, n)| *sum += n);
+        }
+        Self(sum)
+    }
+}
+
 impl From<&artis_hist> for Hist {
     fn from(hist: &artis_hist) -> Self {
         Self(hist.slot.iter().map(|n| u64::from(*n)).collect())
@@ -76,6 +90,12 @@ mod tests {
         assert_eq!(Hist::from_ns(1), 512);
         assert_eq!(Hist::from_ns(2), 768);
         assert_eq!(Hist::from_ns(3), 1_024);
+    }
+
+    #[test]
+    fn a_sum_has_the_slots_of_all() {
+        let sum: Hist = [Hist(vec![1]), Hist(vec![2, 5])].iter().sum();
+        assert_eq!(sum, Hist(vec![3, 5]));
     }
 
     #[test]

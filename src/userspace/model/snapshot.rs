@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Metrics, Task};
+use super::{CpuReading, Hist, Metrics, Task};
 
 /// What a stream begins with: the machine, the policy, the clocks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Begin {
     /// Version of the records that follow: `ARTIS_RECORD_VERSION`.
@@ -30,9 +31,9 @@ pub struct Begin {
     pub nrt_cpus: String,
     /// Thread and process id of the daemon.
     pub daemon_pid: u32,
-    /// When the scheduler began, and when this was written: ns of its clock.
+    /// When the scheduler began: ns of its clock.
     pub started_ns: u64,
-    /// See above.
+    /// When this was written: ns of the same clock.
     pub now_ns: u64,
     /// The time of day at `now_ns`: ms since 1970, UTC.
     pub now_unix_ms: u64,
@@ -43,7 +44,7 @@ pub struct Begin {
 }
 
 /// Records that did not arrive, since the watch began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Lost {
     /// The ring buffer was full.
@@ -55,7 +56,7 @@ pub struct Lost {
 }
 
 /// Something that happened at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// When: seconds since the scheduler began.
     pub at_s: f64,
@@ -69,7 +70,7 @@ pub struct Event {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
     /// An attempt made it leave an RT CPU.
@@ -116,8 +117,23 @@ pub enum What {
     },
 }
 
-/// Events that are remembered.
+/// Events that are remembered beyond the last interval.
 pub const EVENTS: usize = 4_096;
+
+/// Times on one CPU, which do not fit into [`super::CpuMetrics`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuTimes {
+    /// Kernel sections of tasks that could leave, since the scheduler began; an RT CPU.
+    pub residence: Hist,
+    /// Evictions from the attempt to running here, while somebody watched; an NRT CPU.
+    pub arrival: Hist,
+}
+
+impl From<&CpuReading> for CpuTimes {
+    fn from(cpu: &CpuReading) -> Self {
+        Self { residence: cpu.residence.clone(), arrival: cpu.arrival.clone() }
+    }
+}
 
 /// Everything that an outlet may show, at the end of an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,12 +142,42 @@ pub struct Snapshot {
     pub begin: Arc<Begin>,
     /// The machine and its CPUs.
     pub machine: Metrics,
+    /// Times on each CPU, by its id.
+    pub cpu_times: BTreeMap<usize, CpuTimes>,
     /// The tasks by thread id, those that ended apart.
     pub tasks: BTreeMap<u64, Arc<Task>>,
-    /// The last events, the oldest first; at most [`EVENTS`].
+    /// The last events, the oldest first: all of the last interval, and as many of those before
+    /// as make [`EVENTS`].
     pub events: VecDeque<Event>,
     /// Events so far; the last of `events` is this one.
     pub nr_events: u64,
     /// What is missing.
     pub lost: Lost,
+}
+
+impl Snapshot {
+    /// The time of day at the end of the interval: seconds since 1970, UTC.
+    pub fn time_s(&self) -> f64 {
+        let begin = &self.begin;
+        let up_to_begin_s = begin.now_ns.saturating_sub(begin.started_ns) as f64 / 1e9;
+        begin.now_unix_ms as f64 / 1e3 + self.machine.uptime_s - up_to_begin_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_goes_on_from_what_the_stream_began_with() {
+        let begin = Begin {
+            started_ns: 1_000_000_000,
+            now_ns: 5_000_000_000,
+            now_unix_ms: 1_700_000_000_500,
+            ..Begin::default()
+        };
+        let machine = Metrics { uptime_s: 6.5, ..Metrics::default() };
+        let snapshot = Snapshot { begin: Arc::new(begin), machine, ..Snapshot::default() };
+        assert_eq!(snapshot.time_s(), 1_700_000_003.0);
+    }
 }

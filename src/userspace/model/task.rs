@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
@@ -69,8 +70,16 @@ pub fn cause_name(cause: u32) -> String {
     Sysno::new(nr).map_or_else(|| format!("call {nr}"), |call| format!("call {}", call.name()))
 }
 
+/// The same for a stream from a machine of architecture `arch`: names are known of this one's.
+pub(super) fn cause_name_on(arch: &str, cause: u32) -> String {
+    match arch == std::env::consts::ARCH || cause == FAULT {
+        true => cause_name(cause),
+        false => format!("call {}", cause.saturating_sub(1)),
+    }
+}
+
 /// Where a task began to run, and what sent it there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Placed {
     /// When: seconds since the scheduler began.
     pub at_s: f64,

@@ -49,6 +49,9 @@ impl Entries {
         let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
         ro.poll_fds_max = classes::POLL_FDS_MAX;
         ro.call_class = classes::table(false)?;
+        let atomic = tracepoints_are_atomic()?;
+        open.progs.entry_call_btf.set_autoload(atomic);
+        open.progs.entry_call.set_autoload(!atomic);
         let mut skel = open.load().context("load the observer")?;
         skel.attach().context("attach the observer")?;
         Ok(Self { skel })
@@ -75,4 +78,13 @@ impl Entries {
             wait_max_ns: next(),
         })
     }
+}
+
+/// Do programs on tracepoints run with preemption off? They do to 7.0.
+fn tracepoints_are_atomic() -> Result<bool> {
+    let release = crate::guest::line("/proc/sys/kernel/osrelease")?;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok);
+    let version = (next().context("the kernel has no version")?, next().unwrap_or(0));
+    Ok(version < (7, 1))
 }
