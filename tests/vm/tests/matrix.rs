@@ -22,6 +22,8 @@ const KERNELS: [(&str, bool); 4] =
 const TIMEOUT_SECS: &str = "150";
 /// Exit code of `artis-guest scenario` for what cannot run in this guest.
 const SKIPPED: i32 = 77;
+/// So often a guest is booted again that died of the emulator, see [`failure::is_emulators`].
+const EMULATOR_RETRIES: u32 = 2;
 /// Exit code of scripts/kernels for an absent floor kernel.
 const NO_FLOOR: i32 = 3;
 
@@ -84,7 +86,21 @@ fn available(kernel: &str, guest: &Path) -> bool {
 fn trial(kernel: &'static str, scenario: &'static Scenario, guest: &Path) -> Trial {
     let profile = profile(guest);
     Trial::ignorable_test(format!("{kernel}::{}", scenario.name), move || {
-        let out = boot(kernel, scenario, &profile).map_err(|e| Failed::from(e.to_string()))?;
+        let boot = || boot(kernel, scenario, &profile).map_err(|e| Failed::from(e.to_string()));
+        let mut out = boot()?;
+        for again in 1..=EMULATOR_RETRIES {
+            if !failure::is_emulators(out.status.code(), &text(&out.stderr)) {
+                break;
+            }
+            eprintln!(
+                "{kernel}::{}: the emulator ran code that the guest had patched away (int3); \
+                 boot {} of {}",
+                scenario.name,
+                again + 1,
+                EMULATOR_RETRIES + 1
+            );
+            out = boot()?;
+        }
         judge(kernel, scenario, &out)
     })
 }
