@@ -77,17 +77,27 @@ static inline bool artis_is_idle_rt(const struct artis_seat *s)
 	return s->rt && !s->weight && !s->rt_busy && !s->rt_held;
 }
 
+/* May tasks that could run elsewhere be sent there at all? */
+static inline bool artis_takes_guests(const struct artis_seat *s)
+{
+	return !s->rt_held && !s->rt_bound;
+}
+
 /*
  * artis_filter - may @from give tasks to @to by this migration, now?
  *
  * An idle RT CPU and a dry NRT CPU take work from whoever has some, whatever the
  * 25 %. An RT CPU that a real-time task uses just now still receives: its M has
- * priced that in. One that is held for long does not, and is relieved.
+ * priced that in. One that is held for long does not, and is relieved; nor does one
+ * that has to run a task which may run nowhere else.
  */
 static inline bool artis_filter(enum artis_migration migration, const struct artis_seat *from,
 				const struct artis_seat *to, const struct artis_policy *policy)
 {
 	if (!from->queued || to->rt_held)
+		return false;
+	/* an RT1+ task comes before those as well */
+	if (migration != ARTIS_MIGRATION_RETURN && !artis_takes_guests(to))
 		return false;
 	switch (migration) {
 	case ARTIS_MIGRATION_NRT_NRT:

@@ -52,6 +52,8 @@ struct artis_seat {
 	u8 rt_busy;
 	/* and has for so long that nobody should wait beneath it */
 	u8 rt_held;
+	/* a task that may run nowhere else is runnable there; of an RT CPU: guests would wait for it */
+	u8 rt_bound;
 	/* the CPU that acts for this group of NRT CPUs has nothing to run */
 	u8 dry;
 	/* a calm NRT task may wait there: a hint, of NRT CPUs */

@@ -52,6 +52,7 @@ __noinline int look_at_rt(s32 cpu, s32 by)
 		.rt = true,
 		.rt_busy = c->rt.in_rt,
 		.rt_held = is_held(c, pass->now_ns),
+		.rt_bound = !!c->own_nr,
 		.near = llc_of(cpu) == llc_of(by),
 	};
 	return 0;
@@ -115,21 +116,46 @@ __noinline int look_at_group(s32 by)
 #define ARTIS_FACT_KERNEL 2
 #define ARTIS_FACT_UNSETTLED 4
 
+static __always_inline u32 facts_of(const struct task_struct *p, const struct artis_task *t,
+				    bool allowed)
+{
+	return (is_migration_disabled(p) || !allowed) * ARTIS_FACT_BARRED |
+	       is_kernel_task(p) * ARTIS_FACT_KERNEL | is_unsettled(p, t) * ARTIS_FACT_UNSETTLED;
+}
+
+static __always_inline struct artis_candidate candidate_of(const struct artis_task *t, u32 facts)
+{
+	return (struct artis_candidate){
+		.weight = t->weight,
+		.calm = is_calm(t),
+		.in_section = t->section != ARTIS_SECTION_NONE,
+		.kernel = !!(facts & ARTIS_FACT_KERNEL),
+		.settled = !(facts & ARTIS_FACT_UNSETTLED),
+		.allowed = !(facts & ARTIS_FACT_BARRED),
+		.rt_only = !t->movable,
+	};
+}
+
 /* Does the waiting task @t move with the haul of @by's pass? */
 __noinline int takes(enum artis_migration migration, struct artis_task *t, u32 facts, s32 by)
 {
-	struct artis_candidate task = {};
+	struct artis_candidate task;
 
 	if (!t)
 		return 0;
-	task.weight = t->weight;
-	task.calm = is_calm(t);
-	task.in_section = t->section != ARTIS_SECTION_NONE;
-	task.kernel = !!(facts & ARTIS_FACT_KERNEL);
-	task.settled = !(facts & ARTIS_FACT_UNSETTLED);
-	task.allowed = !(facts & ARTIS_FACT_BARRED);
-	task.rt_only = !t->movable;
+	task = candidate_of(t, facts);
 	return artis_steals(migration, &task, &pass_of(by)->haul);
+}
+
+/* May the waiting task @t go to an idle RT CPU? */
+__noinline int may_go_to_rt(struct artis_task *t, u32 facts)
+{
+	struct artis_candidate task;
+
+	if (!t)
+		return 0;
+	task = candidate_of(t, facts);
+	return task.allowed && artis_may_go_to_rt(&task);
 }
 
 /*
@@ -154,12 +180,9 @@ __noinline int steal(enum artis_migration migration, u64 from_dsq, s32 to_cpu, s
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
 		if (!t)
 			continue;
-		facts = (is_migration_disabled(p) ||
-			 !(to_cpu >= 0 ? bpf_cpumask_test_cpu(to_cpu, p->cpus_ptr) :
-					 t->movable && !t->bound_nrt)) *
-				ARTIS_FACT_BARRED |
-			is_kernel_task(p) * ARTIS_FACT_KERNEL |
-			is_unsettled(p, t) * ARTIS_FACT_UNSETTLED;
+		facts = facts_of(p, t,
+				 to_cpu >= 0 ? bpf_cpumask_test_cpu(to_cpu, p->cpus_ptr) :
+					       t->movable && !t->bound_nrt);
 		if (!takes(migration, t, facts, by))
 			continue;
 		if (to_cpu >= 0) {
@@ -203,9 +226,6 @@ __noinline int consider_fill(s32 cpu, s32 by)
 	struct artis_pass *pass = pass_of(by);
 
 	look_at_rt(cpu, by);
-	/* a guest would wait for all who may run nowhere else */
-	if (cpu_of(cpu)->own_nr)
-		return 0;
 	if (!artis_filter(ARTIS_MIGRATION_FILL, &pass->group, &pass->one, &policy) ||
 	    !artis_prefers_to(ARTIS_MIGRATION_FILL, &pass->one,
 			      pass->to_cpu >= 0 ? &pass->to : NULL))
@@ -247,7 +267,7 @@ __noinline int consider_relieve(s32 cpu, s32 by)
 		pass->from = pass->one;
 		pass->from_cpu = cpu;
 	}
-	if (!pass->one.rt_held && !cpu_of(cpu)->own_nr &&
+	if (artis_takes_guests(&pass->one) &&
 	    artis_prefers_to(ARTIS_MIGRATION_RT_RT, &pass->one,
 			     pass->to_cpu >= 0 ? &pass->to : NULL)) {
 		pass->to = pass->one;

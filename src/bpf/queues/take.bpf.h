@@ -155,8 +155,8 @@ __noinline int push_calm(u32 group)
 		if (seen++ >= ARTIS_PUSH_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t || t->section != ARTIS_SECTION_NONE || !is_calm(t) || is_kernel_task(p) ||
-		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!t ||
+		    !may_go_to_rt(t, facts_of(p, t, bpf_cpumask_test_cpu(cpu, p->cpus_ptr))))
 			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_rt_ns);
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, rt_vtime(t, cpu));

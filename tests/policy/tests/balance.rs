@@ -120,6 +120,17 @@ fn a_busy_rt_cpu_is_filled_by_load() {
     assert!(!passes(FILL, &nrt(13), &Seat { rt_held: 1, ..busy(0, 2) }));
 }
 
+/// A guest would wait for a task that may run nowhere else.
+#[test]
+fn an_rt_cpu_with_a_bound_task_receives_nobody() {
+    let bound = Seat { rt_bound: 1, ..rt(0, 1) };
+    assert!(!passes(FILL, &nrt(5), &bound));
+    assert!(!passes(RT_RT, &rt(5, 1), &bound));
+    assert!(passes(FILL, &nrt(5), &rt(0, 1)));
+    // and gives as any other does
+    assert!(passes(RT_NRT, &Seat { rt_bound: 1, ..rt(5, 1) }, &nrt(1)));
+}
+
 #[test]
 fn a_held_rt_cpu_is_relieved_of_all() {
     let held = Seat { rt_busy: 1, rt_held: 1, queued: 3, ..rt(3, 1) };

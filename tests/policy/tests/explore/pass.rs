@@ -57,6 +57,7 @@ impl Machine<'_> {
             rt: rt.into(),
             rt_busy: (rt && first.busy).into(),
             rt_held: (rt && first.held).into(),
+            rt_bound: (rt && tasks.iter().any(|&task| scene.pinned_to(task).is_some())).into(),
             dry: dry.into(),
             calm_waiting: waits(false).into(),
             rt1_waiting: waits(true).into(),
