@@ -81,6 +81,12 @@ fn statistics_are_described() {
     artis(&["--help-stats"]).success().stdout(
         contains("evictions_per_s").and(contains("must be 0")).and(contains("residence_max_us")),
     );
+    // machine, CPUs, tasks, causes, events, losses
+    for words in
+        ["rt_cpu_list", "running_comm", "wait_p99_us", "top_cause", "Event eviction", "over_budget"]
+    {
+        artis(&["--help-stats"]).success().stdout(contains(words));
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use scx_artis::abi::PutBack;
 use scx_artis::config::KNOBS;
-use scx_artis::model::COUNTERS;
+use scx_artis::model::{COUNTERS, PERIOD_SHIFT};
 
 /// The C sources, without comments.
 struct Sources {
@@ -178,6 +178,14 @@ fn the_ways_to_put_back_have_the_numbers_of_bpf() {
         let define = format!("#define {name} {}", way as u32);
         assert!(rodata.lines().any(|line| line == define), "{define}");
     }
+}
+
+#[test]
+fn mean_periods_have_the_fraction_bits_of_bpf() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bpf/policy/predict.h");
+    let predict = fs::read_to_string(path).expect("readable");
+    let define = format!("#define ARTIS_PERIOD_SHIFT {PERIOD_SHIFT}");
+    assert!(predict.lines().any(|line| line == define), "{define}");
 }
 
 #[test]

@@ -22,16 +22,19 @@ char _license[] SEC("license") = "GPL";
 #include "abi/abi.h"
 #include "config/rodata.bpf.h"
 #include "ledger/cpu.bpf.h"
+#include "report/door.bpf.h"
 #include "ledger/topology.bpf.h"
 #include "ledger/seat.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/cgroup.bpf.h"
 #include "ledger/section.bpf.h"
+#include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
 #include "events/entry.bpf.h"
 #include "events/rt.bpf.h"
 #include "events/wake.bpf.h"
 #include "events/run.bpf.h"
+#include "report/walk.bpf.h"
 #include "events/life.bpf.h"
 #include "ledger/partition.bpf.h"
 #include "report/sample.bpf.h"
@@ -56,6 +59,7 @@ SCX_OPS_DEFINE(artis_ops,
 	       .stopping = (void *)artis_stopping,
 	       .cpu_release = (void *)artis_cpu_release,
 	       .init_task = (void *)artis_init_task,
+	       .exit_task = (void *)artis_exit_task,
 	       .enable = (void *)artis_enable,
 	       .disable = (void *)artis_disable,
 	       .set_weight = (void *)artis_set_weight,

@@ -4,6 +4,8 @@
 //! bindgen and the skeleton generator each make their own Rust type of a C
 //! struct. The assertions below stop the build when the two drift apart.
 
+use serde::{Deserialize, Serialize};
+
 /// Types and constants of src/bpf/abi/abi.h, as bindgen sees them.
 #[allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals, dead_code)]
 #[allow(clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -18,7 +20,7 @@ pub mod skel {
 }
 
 pub use bindings::artis_task;
-pub use skel::types::{artis_cpu, artis_policy, artis_sample, artis_topology};
+pub use skel::types::{artis_cpu, artis_policy, artis_sample, artis_topology, artis_walk};
 
 /// Highest CPU id that the scheduler handles, plus one.
 pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
@@ -41,6 +43,7 @@ const _: () = {
     assert!(size_of::<artis_cpu>() == size_of::<bindings::artis_cpu>());
     assert!(size_of::<artis_policy>() == size_of::<bindings::artis_policy>());
     assert!(size_of::<artis_sample>() == size_of::<bindings::artis_sample>());
+    assert!(size_of::<artis_walk>() == size_of::<bindings::artis_walk>());
     assert!(size_of::<artis_topology>() == size_of::<bindings::artis_topology>());
     assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());
     assert!(size_of::<skel::types::data_policy>() == size_of::<artis_policy>());
@@ -48,10 +51,12 @@ const _: () = {
 };
 
 /// Which of the two sets a CPU is in; the values of `enum artis_cpu_kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum CpuKind {
     /// Not online when the daemon looked.
+    #[default]
     Absent = bindings::artis_cpu_kind_ARTIS_CPU_ABSENT as u8,
     /// May run kernel work of any task.
     Nrt = bindings::artis_cpu_kind_ARTIS_CPU_NRT as u8,

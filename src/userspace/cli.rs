@@ -2,12 +2,25 @@
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
 mod ctl;
+mod explain;
+mod export;
+mod metrics;
+mod record;
+mod report;
+mod top;
 
 use std::sync::LazyLock;
 
 pub use ctl::{Ctl, CtlCommand};
+pub use explain::Explain;
+pub use export::Export;
+pub use metrics::MetricsOpts;
+pub use record::Record;
+pub use report::Report;
+pub use top::Top;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use nix::unistd::Group;
 use scx_utils::build_id;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
@@ -20,7 +33,7 @@ static VERSION: LazyLock<String> =
 const EXAMPLES: &str = "\
 Examples:
   scx_artis --check --rt-cpus 2-3      would it work here?
-  scx_artis --rt-cpus 2-3              run, with a live table on a terminal
+  scx_artis --rt-cpus 2-3              run, with a live view on a terminal
   scx_artis --rt-cpus 0xc --stats 5    run, with a line every five seconds
   scx_artis --monitor 1                watch a running one from elsewhere
   scx_artis ctl get                    what can be changed while it runs";
@@ -91,6 +104,10 @@ pub struct Opts {
     #[command(flatten)]
     pub output: OutputOpts,
 
+    #[allow(missing_docs)]
+    #[command(flatten)]
+    pub metrics: MetricsOpts,
+
     /// Size of the kernel's debug dump when it ejects the scheduler, bytes; 0: its default
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "Diagnosis")]
     pub exit_dump_len: u32,
@@ -109,19 +126,37 @@ pub struct Opts {
 pub enum Command {
     #[allow(missing_docs)]
     Ctl(Ctl),
+    #[allow(missing_docs)]
+    Explain(Explain),
+    #[allow(missing_docs)]
+    Export(Export),
+    #[allow(missing_docs)]
+    Record(Record),
+    #[allow(missing_docs)]
+    Report(Report),
+    #[allow(missing_docs)]
+    Top(Top),
 }
 
 /// What to show, and where.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOpts {
-    /// Print a line every so many seconds, no live table
+    /// Print a line every so many seconds, no live view
     #[arg(long, value_name = "SECS", value_parser = interval_secs, conflicts_with_all = ["question", "check"])]
     pub stats: Option<f64>,
 
     /// Print a line every so many seconds about an scx_artis that runs already
     #[arg(long, value_name = "SECS", value_parser = interval_secs)]
     pub monitor: Option<f64>,
+
+    /// Group whose members may watch (scx_artis top, record, explain): a name or a number
+    #[arg(long, value_name = "GROUP", default_value = "root", value_parser = group_id)]
+    pub feed_group: u32,
+
+    /// Room for records on their way to those who watch, KiB: a power of two
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = ring_kb)]
+    pub ring_kb: u32,
 
     /// Describe the statistics and exit
     #[arg(long)]
@@ -154,6 +189,27 @@ fn interval_secs(text: &str) -> Result<f64, String> {
         Ok(secs) if (0.1..=86_400.0).contains(&secs) => Ok(secs),
         Ok(secs) => Err(format!("{secs} seconds is out of range; between 0.1 and 86400, please")),
         Err(_) => Err("not a number of seconds".to_owned()),
+    }
+}
+
+/// The id of a group of this machine.
+fn group_id(group: &str) -> Result<u32, String> {
+    if let Ok(gid) = group.parse() {
+        return Ok(gid);
+    }
+    match Group::from_name(group) {
+        Ok(Some(group)) => Ok(group.gid.as_raw()),
+        Ok(None) => Err("this machine has no such group: groupadd makes one".to_owned()),
+        Err(error) => Err(format!("looking for that group: {error}")),
+    }
+}
+
+/// A size that the kernel's ring buffer can have, KiB.
+fn ring_kb(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(kb) if (64..=65_536).contains(&kb) && kb.is_power_of_two() => Ok(kb),
+        Ok(_) => Err("the ring buffer can have 64, 128, 256, ... 65536 KiB".to_owned()),
+        Err(_) => Err("not a number of KiB".to_owned()),
     }
 }
 

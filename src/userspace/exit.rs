@@ -12,7 +12,8 @@ Exit codes:
   1  unexpected error
   2  bad arguments, or a configuration that this machine cannot have
   3  preflight found the machine unfit, or ctl no scx_artis to talk to: nothing was changed
-  4  the kernel ejected the scheduler (its reason is on stderr), or did not take a change by ctl";
+  4  the kernel ejected the scheduler (its reason is on stderr), or did not take a change by ctl
+  5  explain: there is no such task";
 
 /// Why the program did not end well. Each variant is one exit code.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,9 @@ pub enum Failure {
     /// Exit code 4: a change to the running scheduler was refused by it, or by the kernel.
     #[error("the scheduler in charge did not take the change: {0:#}")]
     NotTaken(anyhow::Error),
+    /// Exit code 5: the task that was asked about is not there.
+    #[error("{0}")]
+    NoTask(String),
     /// What the running daemon answered, and the exit code that goes with it.
     #[error("{text}")]
     Told {
@@ -51,6 +55,7 @@ impl Failure {
             Self::Config(_) => 2,
             Self::Unfit(_) => 3,
             Self::Ejected(_) | Self::NotTaken(_) => 4,
+            Self::NoTask(_) => 5,
             Self::Told { code, .. } => *code,
         }
     }

@@ -11,8 +11,9 @@
 //! | [`config`] | options and the machine | a [`config::Partition`] and the policy constants |
 //! | [`control`] | `scx_artis ctl` | a change of what the daemon decided |
 //! | [`daemon`] | both | a running scheduler, and [`model::Reading`]s of it |
+//! | [`feed`] | the ring buffer | a stream of frames, to viewers and recordings |
 //! | [`model`] | two readings | [`model::Metrics`] |
-//! | [`outlets`] | metrics | the live table, a line, the statistics socket |
+//! | [`outlets`] | metrics | the view, a line, the statistics socket |
 //!
 //! `model` knows neither BPF nor a terminal; the outlets do not know each other.
 //!
@@ -26,5 +27,6 @@ pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod exit;
+pub mod feed;
 pub mod model;
 pub mod outlets;

@@ -8,6 +8,7 @@
 #include "policy/call_class.h"
 #include "policy/fair.h"
 #include "policy/handover.h"
+#include "policy/hist.h"
 #include "policy/load.h"
 #include "policy/place.h"
 #include "policy/predict.h"

@@ -9,6 +9,7 @@ fn main() {
     for (name, intf) in [
         ("observer", "observer"),
         ("places", "observer"),
+        ("entries", "observer"),
         ("occupancy", "observer"),
         ("locks", "locks"),
         ("moves", "moves"),

@@ -4,7 +4,9 @@
 #define ARTIS_ABI_H
 
 #include "consts.h"
+#include "hist.h"
 #include "stat.h"
 #include "task.h"
+#include "record.h"
 
 #endif /* ARTIS_ABI_H */

@@ -101,6 +101,8 @@ struct artis_policy {
 	u64 balance_ns;
 	/* least time between two passes that even out groups of NRT CPUs, ns */
 	u64 balance_nrt_ns;
+	/* events that one CPU may write into the ring buffer in a second */
+	u64 record_budget;
 	/* K: an attempt is overdue after so many mean periods */
 	u32 predict_k;
 	/* weight of the past in the mean period at each attempt, in 1/2048 */
@@ -123,7 +125,7 @@ struct artis_policy {
 	u8 cpu_kind[ARTIS_MAX_CPUS];
 };
 
-_Static_assert(sizeof(struct artis_policy) == 11 * 8 + 8 * 4 + 512 + 1024,
+_Static_assert(sizeof(struct artis_policy) == 12 * 8 + 8 * 4 + 512 + 1024,
 	       "struct artis_policy has padding: both languages must see the same bytes");
 
 /* Where CPUs lie; written by the daemon before it attaches and with each new partition. */

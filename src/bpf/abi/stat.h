@@ -7,7 +7,7 @@
 #ifndef ARTIS_ABI_STAT_H
 #define ARTIS_ABI_STAT_H
 
-#include "types.h"
+#include "hist.h"
 
 enum artis_stat {
 	/* attempts: endangering entries by tasks that could migrate, on any CPU */
@@ -76,6 +76,17 @@ struct artis_rt_share {
 	u64 total_ns;
 };
 
+/* Causes of the attempts of one run that are kept apart; further ones count as other. */
+#define ARTIS_RUN_CAUSES 8
+
+/* The attempts of the present run by cause, while somebody watches; the task's own totals get them. */
+struct artis_run_causes {
+	u32 n;
+	u32 other;
+	u32 cause[ARTIS_RUN_CAUSES];
+	u32 times[ARTIS_RUN_CAUSES];
+};
+
 /*
  * One CPU. The first line is what the kernel-entry hook touches; the rest is
  * for context switches and for the daemon, which reads this array by mmap.
@@ -136,7 +147,29 @@ struct artis_cpu {
 	/* length of its own queue, of the queue it takes from, when last sampled */
 	u32 own_queued;
 	u32 shared_queued;
+	/* entries in the FIFOs that this CPU writes, when last sampled */
+	u32 fifo_queued;
+	/* tasks that began to run here because another CPU pushed or balanced them here */
+	u32 pushed_in;
 	u64 stat[ARTIS_NR_STATS];
+	/* such sections by their length, those of an RT CPU */
+	struct artis_hist residence;
+	/* evictions by the time from the attempt to running here, an NRT CPU; while somebody watches */
+	struct artis_hist arrival;
+
+	/* events that were written, that found no room in the ring buffer, and that were over budget */
+	u64 records;
+	u64 records_lost;
+	u64 records_over;
+	/* the second of the clock that the budget is of, and what is left of it */
+	u32 budget_second;
+	u32 budget_left;
+	struct artis_run_causes causes;
+	/* how the next task that runs here came: enum artis_stat + 1; 0: as its own why says */
+	u32 took;
+	u32 pad2;
+	/* when the run under way began, kept while runs are recorded, ns */
+	u64 run_since_ns;
 
 	/* RT CPUs, by id modulo 64, that handed tasks over to this NRT CPU; set by them */
 	u64 inbox __attribute__((aligned(64)));

@@ -1,24 +1,88 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is remembered of each task of the ext class. Written by BPF; the daemon
- * looks it up by pidfd when somebody asks about a task.
+ * What is remembered of each task. Written by BPF; the daemon looks it up by
+ * pidfd when somebody asks about a task.
  */
 #ifndef ARTIS_ABI_TASK_H
 #define ARTIS_ABI_TASK_H
 
-#include "types.h"
+#include "hist.h"
 
 enum artis_causes {
-	/* Causes of evictions that are kept apart for one task; further ones count as other. */
+	/* Causes of attempts that are kept apart for one task; further ones count as other. */
 	ARTIS_NR_CAUSES = 8,
 	/* A cause is a system-call number + 1, or a page fault. 0: none. */
 	ARTIS_CAUSE_FAULT = 0x7fffffff,
+	/* Placements of a task that are remembered. A power of two. */
+	ARTIS_NR_PLACED = 8,
 };
 
-/* Evictions with one cause. */
-struct artis_evicted {
+/* What one cause did. */
+struct artis_cause {
 	u32 cause;
-	u32 times;
+	/* attempts, while somebody watched */
+	u32 attempts;
+	u32 evictions;
+	u32 pad;
+	/* end of the run that had the last of these, while somebody watched, ns */
+	u64 last_ns;
+};
+
+/* Where a task began to run, and what sent it there. */
+struct artis_placed {
+	u64 time_ns;
+	/* enum artis_stat; ARTIS_NR_STATS: the kernel */
+	u16 why;
+	u16 cpu;
+	u32 pad;
+};
+
+/* What one task did, in totals: while somebody watched, but for evictions. */
+struct artis_task_stats {
+	/* run time on NRT CPUs, and on RT CPUs, ns */
+	u64 run_ns[2];
+	/* endangering entries */
+	u64 attempts;
+	/* from ready to run (an RT task: from its wake-up) to running: sum and longest, ns */
+	u64 wait_ns;
+	u64 wait_max_ns;
+	/* when the longest wait ended, and which task had the CPU before */
+	u64 wait_max_at_ns;
+	/* since when it waits, 0: it does not, ns */
+	u64 ready_ns;
+	/* the attempt of the eviction under way, and when it left the RT CPU; 0: none, ns */
+	u64 evict_entry_ns;
+	u64 evict_left_ns;
+	u32 wait_max_after_pid;
+	char wait_max_after[16];
+	/* waits that came to an end */
+	u32 waits;
+	/* times that it was put on an NRT CPU, on an RT CPU */
+	u32 runs[2];
+	u32 evictions;
+	/* moves from an NRT CPU to an RT CPU, and those that a push made */
+	u32 moves_rt;
+	u32 pushes;
+	/* such moves after which it ran for C or longer, or was evicted before */
+	u32 hits;
+	u32 misses;
+	/* cause of the eviction under way, the RT CPU that it leaves, and whether by a FIFO */
+	u32 evict_cause;
+	u16 evict_from;
+	u16 evict_fifo;
+	/* enum artis_stat: what queued it last; ARTIS_NR_STATS: the kernel */
+	u32 why;
+	/* CPU where it ran last */
+	s32 cpu;
+	/* attempts and evictions with causes that have no place in the list */
+	u32 attempts_other;
+	u32 evictions_other;
+	/* the first with cause 0 ends the list */
+	struct artis_cause causes[ARTIS_NR_CAUSES];
+	/* the n-th is at n modulo ARTIS_NR_PLACED */
+	u64 nr_placed;
+	struct artis_placed placed[ARTIS_NR_PLACED];
+	struct artis_hist wait;
 };
 
 /* When a task entered the kernel, and how often: what the prediction rests on (policy/predict.h). */
@@ -79,11 +143,12 @@ struct artis_task {
 	u8 bound_nrt;
 	/* it ran on an RT CPU last */
 	u8 on_rt;
-	u8 pad[6];
-	/* evictions beyond ARTIS_NR_CAUSES different causes */
-	u32 evicted_other;
-	/* in the order of their first time; the first with cause 0 ends the list */
-	struct artis_evicted evicted[ARTIS_NR_CAUSES];
+	u8 pad[2];
+	/* the watch that its stats are of, see report/tally.bpf.h */
+	u32 watch_seq;
+	/* p->se.sum_exec_runtime at its last record, ns */
+	u64 told_exec_ns;
+	struct artis_task_stats stats;
 };
 
 #endif /* ARTIS_ABI_TASK_H */

@@ -84,6 +84,8 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 	c->section_nr = nr;
 	note_attempt(c);
 	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_cause(artis_cause(section, nr));
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, artis_cause(section, nr));
 }
@@ -124,6 +126,8 @@ int artis_page_fault(void *ctx)
 	c->section = ARTIS_SECTION_FAULT;
 	note_attempt(c);
 	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_cause(ARTIS_CAUSE_FAULT);
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, ARTIS_CAUSE_FAULT);
 	return ARTIS_OTHERS_TOO;

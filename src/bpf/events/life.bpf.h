@@ -26,6 +26,13 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	return 0;
 }
 
+/* It is gone, or only out of our hands because the scheduler ends. */
+void BPF_STRUCT_OPS(artis_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	if (p->flags & PF_EXITING)
+		tell_exit(p);
+}
+
 void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 {
 	struct artis_task *t = task_of(p);
@@ -47,6 +54,7 @@ void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 		seat_leave(t);
 		/* an entry in a FIFO is void now */
 		t->queued_seq++;
+		t->stats.ready_ns = 0;
 	}
 	if (scx_bpf_task_running(p) && is_realtime(p) && !cpu_of(cpu)->rt.in_rt)
 		rt_begins(cpu_of(cpu), cpu, p);

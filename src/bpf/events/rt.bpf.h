@@ -7,17 +7,6 @@
 #ifndef ARTIS_EVENTS_RT_BPF_H
 #define ARTIS_EVENTS_RT_BPF_H
 
-#define ARTIS_MAX_RT_PRIO 100 /* include/linux/sched/prio.h */
-
-/*
- * rt or dl class by effective priority: includes tasks boosted through a PI
- * mutex, which the rt class runs, and the stop task, which is over in no time.
- */
-static __always_inline bool is_realtime(const struct task_struct *p)
-{
-	return p->prio < ARTIS_MAX_RT_PRIO;
-}
-
 static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	u64 now = scx_bpf_now();
@@ -48,10 +37,14 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 		return 0;
 	cpu = bpf_get_smp_processor_id();
 	c = cpu_of(cpu);
+	if (was && watches(ARTIS_WATCH_TASKS))
+		tally_rt_ends(c, cpu, prev);
 	if (is)
 		rt_begins(c, cpu, next);
 	else if (c->rt.in_rt)
 		rt_ends(c, cpu);
+	if (is && watches(ARTIS_WATCH_TASKS))
+		tally_rt_begins(c, next, prev);
 	/* what was handed over to this CPU is another's to take */
 	if (unlikely(c->inbox) && is && !was)
 		wake_some_nrt();

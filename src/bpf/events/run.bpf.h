@@ -51,6 +51,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		t->on_rt = true;
 		t->moved_exec_ns = t->exec_start_ns;
 		count(ARTIS_STAT_MOVE_RT);
+		if (watches(ARTIS_WATCH_TASKS))
+			t->stats.moves_rt++;
 	}
 	seat_join(t, seat_of_cpu(cpu));
 	clock_pick(t, cpu);
@@ -60,6 +62,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (unlikely(c->rt.in_rt))
 		rt_ends(c, cpu);
 	c->ext_running = 1;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_begins(c, cpu, t, p);
 }
 
 void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
@@ -77,9 +81,12 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 		seat_leave(t);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_ends(c, cpu, t, p, runnable);
 	if (unlikely(c->evict_cause)) {
-		task_note_eviction(t, c->evict_cause);
-		if (t->exec_start_ns - t->moved_exec_ns < policy.predict_c_ns)
+		t->stats.evictions++;
+		tally_add_cause(&t->stats, c->evict_cause, 0, 1, 0);
+		if (is_wasted(t))
 			count(ARTIS_STAT_WASTED);
 		c->evict_cause = 0;
 	}

@@ -50,6 +50,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (!t)
 		return prev_cpu;
 	note_partition(p, t);
+	tally_ready(t);
 	if (!t->movable)
 		return prev_cpu;
 	cpu = pick_idle_nrt(p, t, t->nrt_cpu);
@@ -60,6 +61,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		count_exempt(p, t);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, 0);
 		count(ARTIS_STAT_PLACE_NRT_IDLE);
+		tally_why(t, ARTIS_STAT_PLACE_NRT_IDLE);
 		return cpu;
 	}
 	if (place(p, t, prev_cpu, true, false) == ARTIS_PLACE_RT_IDLE) {
@@ -68,6 +70,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			refresh(p, t, cpu);
 			insert_guest(p, t, cpu, 0);
 			count(ARTIS_STAT_PLACE_RT_IDLE);
+			tally_why(t, ARTIS_STAT_PLACE_RT_IDLE);
 			return cpu;
 		}
 	}
@@ -88,6 +91,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 		vtime -= ARTIS_BOUND_FIRST;
 	insert_own(p, t, cpu, policy.slice_nrt_ns, vtime, enq_flags);
 	count(ARTIS_STAT_PLACE_OWN);
+	tally_why(t, ARTIS_STAT_PLACE_OWN);
 	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
 	else if (is_rt_cpu(cpu) && cpu_of(cpu)->ext_running && (enq_flags & SCX_ENQ_WAKEUP))
@@ -109,6 +113,7 @@ static __always_inline void enqueue_rt_only(struct task_struct *p, struct artis_
 		cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
 	insert_own(p, t, cpu, policy.slice_nrt_ns, rt_vtime(t, cpu), enq_flags);
 	count(ARTIS_STAT_PLACE_OWN);
+	tally_why(t, ARTIS_STAT_PLACE_OWN);
 	if (idle >= 0 || (enq_flags & SCX_ENQ_LAST))
 		scx_bpf_kick_cpu(cpu, 0);
 }
@@ -129,6 +134,7 @@ static __always_inline bool enqueue_rt_stay(struct task_struct *p, struct artis_
 	}
 	insert_guest(p, t, cpu, enq_flags);
 	count(ARTIS_STAT_PLACE_RT_STAY);
+	tally_why(t, ARTIS_STAT_PLACE_RT_STAY);
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
 	return true;
@@ -147,6 +153,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!t)
 		return;
 	t->queued_seq++;
+	tally_ready(t);
 	if (reenq)
 		count(ARTIS_STAT_REENQUEUE);
 	note_partition(p, t);
@@ -179,6 +186,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 			insert_guest(p, t, rt, enq_flags);
 			scx_bpf_kick_cpu(rt, SCX_KICK_IDLE);
 			count(ARTIS_STAT_PLACE_RT_IDLE);
+			tally_why(t, ARTIS_STAT_PLACE_RT_IDLE);
 			return;
 		}
 	}

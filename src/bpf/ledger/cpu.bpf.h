@@ -9,6 +9,7 @@
 #ifndef ARTIS_LEDGER_CPU_BPF_H
 #define ARTIS_LEDGER_CPU_BPF_H
 
+#include "../policy/hist.h"
 #include "../policy/rt_share.h"
 
 struct artis_cpu cpus[ARTIS_MAX_CPUS] SEC(".bss.cpus");
@@ -39,6 +40,14 @@ static __always_inline struct artis_cpu *this_cpu(void)
 static __always_inline void count(enum artis_stat id)
 {
 	this_cpu()->stat[id]++;
+}
+
+static __always_inline void hist_add(struct artis_hist *hist, u64 ns)
+{
+	u32 slot = artis_hist_slot(ns);
+
+	if (slot < ARTIS_HIST_SLOTS)
+		hist->slot[slot]++;
 }
 
 static __always_inline bool is_rt_cpu(s32 cpu)

@@ -15,6 +15,7 @@ static __always_inline void residence_ends(struct artis_cpu *c)
 	if ((s64)ns < 0)
 		return;
 	c->residence_ns += ns;
+	hist_add(&c->residence, ns);
 	if (ns > c->residence_max_ns)
 		c->residence_max_ns = ns;
 }

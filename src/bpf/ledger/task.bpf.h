@@ -25,6 +25,17 @@ static __always_inline struct artis_task *task_of(struct task_struct *p)
 	return t;
 }
 
+#define ARTIS_MAX_RT_PRIO 100 /* include/linux/sched/prio.h */
+
+/*
+ * rt or dl class by effective priority: includes tasks boosted through a PI
+ * mutex, which the rt class runs, and the stop task, which is over in no time.
+ */
+static __always_inline bool is_realtime(const struct task_struct *p)
+{
+	return p->prio < ARTIS_MAX_RT_PRIO;
+}
+
 /* Kernel thread, or a thread that a process lends to the kernel (io_uring, vhost). */
 static __always_inline bool is_kernel_task(const struct task_struct *p)
 {
@@ -99,6 +110,8 @@ static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct art
 	if (c->kind == ARTIS_CPU_NRT && t->weight)
 		clock_run(cpu, run_ns);
 	c->ext_ns += run_ns;
+	if (watches(ARTIS_WATCH_TASKS))
+		t->stats.run_ns[c->kind == ARTIS_CPU_RT] += run_ns;
 	c->attempts = 0;
 }
 
@@ -108,21 +121,10 @@ static __always_inline bool is_calm(const struct artis_task *t)
 	return artis_is_calm(&policy, &t->history, scx_bpf_now());
 }
 
-/* Remembers that the task had to leave an RT CPU, and why. */
-static __always_inline void task_note_eviction(struct artis_task *t, u32 cause)
+/* Its last move to an RT CPU was in vain, if it has to leave now: it has not run for C there. */
+static __always_inline bool is_wasted(const struct artis_task *t)
 {
-	u32 i;
-
-	for (i = 0; i < ARTIS_NR_CAUSES; i++) {
-		struct artis_evicted *e = &t->evicted[i];
-
-		if (e->cause && e->cause != cause)
-			continue;
-		e->cause = cause;
-		e->times++;
-		return;
-	}
-	t->evicted_other++;
+	return t->exec_start_ns - t->moved_exec_ns < policy.predict_c_ns;
 }
 
 #endif /* ARTIS_LEDGER_TASK_BPF_H */

@@ -125,6 +125,12 @@ static inline bool artis_ring_is_empty(struct artis_ring *ring)
 	return ARTIS_LOAD_ACQUIRE(&ring->tail) == ARTIS_LOAD_RELAXED(&ring->head);
 }
 
+/* artis_ring_queued - how many entries lie in it, for who only wants to know */
+static inline u32 artis_ring_queued(struct artis_ring *ring)
+{
+	return ARTIS_LOAD_RELAXED(&ring->tail) - ARTIS_LOAD_RELAXED(&ring->head);
+}
+
 /*
  * artis_ring_claim - become the reader, until artis_ring_release()
  *

@@ -158,6 +158,21 @@ __noinline int may_go_to_rt(struct artis_task *t, u32 facts)
 	return task.allowed && artis_may_go_to_rt(&task);
 }
 
+/* What counts a migration. */
+static __always_inline enum artis_stat why_of(enum artis_migration migration)
+{
+	switch (migration) {
+	case ARTIS_MIGRATION_FILL:
+		return ARTIS_STAT_PUSH;
+	case ARTIS_MIGRATION_RT_RT:
+		return ARTIS_STAT_BALANCE_RT;
+	case ARTIS_MIGRATION_RT_NRT:
+		return ARTIS_STAT_BALANCE_NRT;
+	default:
+		return ARTIS_STAT_BALANCE_LLC;
+	}
+}
+
 /*
  * Move tasks that wait in @from_dsq by @pass's haul to the own queue of RT CPU @to_cpu, or to
  * the queue of NRT CPU @by's group if that is negative. Returns how many.
@@ -200,6 +215,7 @@ __noinline int steal(enum artis_migration migration, u64 from_dsq, s32 to_cpu, s
 			continue;
 		seat_join(t, to_cpu >= 0 ? seat_of_cpu(to_cpu) : seat_of_cpu(by));
 		artis_haul_took(&pass->haul, t->weight);
+		tally_why(t, why_of(migration));
 		moved++;
 	}
 	return moved;

@@ -65,8 +65,8 @@ static __always_inline u32 queued_seq(const struct task_struct *p, const struct 
  * Hand @p over from this CPU to NRT CPU @to. False: the caller has to queue it.
  * Runs under a runqueue lock, with interrupts off: one writer at a time.
  */
-static __always_inline bool hand_over(const struct task_struct *p, const struct artis_task *t,
-				      s32 here, s32 to)
+static __always_inline bool hand_over(const struct task_struct *p, struct artis_task *t, s32 here,
+				      s32 to)
 {
 	struct artis_cpu *c = cpu_of(to);
 	struct artis_ring *ring;
@@ -89,6 +89,7 @@ static __always_inline bool hand_over(const struct task_struct *p, const struct 
 	if (!handover_hint)
 		handover_hint = 1;
 	count(ARTIS_STAT_HANDOVER);
+	tally_fifo(t);
 	return true;
 }
 

@@ -164,6 +164,7 @@ static __noinline bool insert_group(struct task_struct *p, struct artis_task *t,
 	s32 me = bpf_get_smp_processor_id();
 
 	count(idle ? ARTIS_STAT_PLACE_NRT_IDLE : ARTIS_STAT_PLACE_NRT_QUEUE);
+	tally_why(t, idle ? ARTIS_STAT_PLACE_NRT_IDLE : ARTIS_STAT_PLACE_NRT_QUEUE);
 	if (is_rt_cpu(me) && insert_handover(p, t, me, to, idle))
 		return true;
 	group_join(t, to);

@@ -155,14 +155,14 @@ __noinline int push_calm(u32 group)
 		if (seen++ >= ARTIS_PUSH_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t ||
-		    !may_go_to_rt(t, facts_of(p, t, bpf_cpumask_test_cpu(cpu, p->cpus_ptr))))
+		if (!t || !may_go_to_rt(t, facts_of(p, t, bpf_cpumask_test_cpu(cpu, p->cpus_ptr))))
 			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_rt_ns);
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, rt_vtime(t, cpu));
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(cpu), 0))
 			continue;
 		seat_join(t, seat_of_cpu(cpu));
+		tally_why(t, ARTIS_STAT_PUSH);
 		gave_to_rt(cpu, ARTIS_STAT_PUSH, 1);
 		return 1;
 	}
@@ -193,6 +193,7 @@ __noinline int rescue_from(s32 cpu)
 		seat_join(t, ARTIS_SEAT_GROUP + t->group);
 		group_nr(t->group)->calm_hint = 1;
 		count(ARTIS_STAT_RESCUE);
+		tally_why(t, ARTIS_STAT_RESCUE);
 	}
 	return 0;
 }
@@ -243,6 +244,7 @@ static __always_inline bool take_from_rt(void)
 			break;
 		if (scx_bpf_dsq_move_to_local(own_dsq(cpu), 0)) {
 			count(ARTIS_STAT_TAKE);
+			tally_took(this_cpu(), ARTIS_STAT_TAKE);
 			return true;
 		}
 	}
@@ -280,6 +282,7 @@ __noinline int take_from_groups(s32 cpu)
 			break;
 		if (scx_bpf_dsq_move_to_local(group_dsq(group), 0)) {
 			count(ARTIS_STAT_BALANCE_LLC);
+			tally_took(cpu_of(cpu), ARTIS_STAT_BALANCE_LLC);
 			return 1;
 		}
 	}

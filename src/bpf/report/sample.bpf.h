@@ -6,6 +6,20 @@
 #ifndef ARTIS_REPORT_SAMPLE_BPF_H
 #define ARTIS_REPORT_SAMPLE_BPF_H
 
+/* Entries in the FIFOs that @cpu writes. */
+__noinline u32 rings_queued(s32 cpu)
+{
+	u32 n = 0, pos;
+
+	bpf_for(pos, 0, ARTIS_NEAR) {
+		struct artis_ring *ring = ring_of(cpu, pos);
+
+		if (ring)
+			n += artis_ring_queued(ring);
+	}
+	return n;
+}
+
 /* Run by the daemon (BPF_PROG_RUN) before it reads the array of CPUs. */
 SEC("syscall")
 int artis_sample(struct artis_sample *sample)
@@ -18,6 +32,7 @@ int artis_sample(struct artis_sample *sample)
 		s32 shared = scx_bpf_dsq_nr_queued(nrt_dsq(cpu));
 
 		c->own_queued = own > 0 ? own : 0;
+		c->fifo_queued = is_rt_cpu(cpu) ? rings_queued(cpu) : 0;
 		c->shared_queued = c->kind == ARTIS_CPU_NRT && shared > 0 ? shared : 0;
 	}
 	in_charge = 1;

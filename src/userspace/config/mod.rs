@@ -2,6 +2,7 @@
 //! From options and the machine to a validated configuration: which CPU is in
 //! which set, the class of each system call, the policy constants.
 
+mod address;
 mod calls;
 mod cpu_set;
 mod knob;
@@ -11,6 +12,7 @@ mod policy;
 mod topology;
 mod word;
 
+pub use address::Address;
 pub use calls::{CallTable, Class, DEFAULTS as DEFAULT_CALLS, Override};
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use knob::{Kind, Knob, KnobError};
@@ -95,6 +97,17 @@ pub enum ConfigError {
     PutBackTooNew {
         /// What was asked for.
         choice: PutBackChoice,
+    },
+    /// Metrics would be open to other machines.
+    #[error(
+        "--metrics {address} is an address that other machines reach: whoever does could read \
+         which programs run here and when, for there is no login and nothing is encrypted (no \
+         TLS). Name 127.0.0.1:PORT, [::1]:PORT or unix:/PATH, with a proxy in front for others; \
+         where everybody may read it add --metrics-anywhere"
+    )]
+    MetricsForAll {
+        /// As written.
+        address: Address,
     },
     /// A name that no policy constant has.
     #[error("there is no policy constant \"{name}\"{}", did_you_mean_knob(.nearest))]

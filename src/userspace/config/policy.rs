@@ -67,6 +67,8 @@ knobs! {
         "Least time between two balancing passes";
     balance_nrt_us: us(100, 10_000_000), 200_000 => balance_nrt_ns,
         "Least time between two passes that even out groups of NRT CPUs";
+    record_budget: number(100, 10_000_000, "records/s"), 100_000 => record_budget,
+        "Events (evictions, moves, runs) that one CPU may tell of in a second while somebody records them";
     predict_k: number(2, 100, "periods"), 8 => predict_k,
         "K: a kernel entry is overdue after so many mean periods; by the rule least, after so many C";
     predict_past: number(0, 2_047, "of 2048"), 2_028 => predict_past,

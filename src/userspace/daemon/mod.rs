@@ -13,6 +13,7 @@ mod run_dir;
 mod scheduler;
 mod setup;
 mod task;
+mod watcher;
 
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -26,7 +27,8 @@ use crate::cli::{Command, Opts};
 use crate::config::{CallTable, CpuSet};
 use crate::control;
 use crate::exit::Failure;
-use crate::outlets::server;
+use crate::feed::record;
+use crate::outlets::{describe, explain, perfetto, report, server, top};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
@@ -40,10 +42,20 @@ use setup::{Setup, Start, Wanted};
 pub fn execute(opts: &Opts) -> Result<(), Failure> {
     log::start(opts.verbose);
     let mut stdout = std::io::stdout();
-    if let Some(Command::Ctl(ctl)) = &opts.command {
-        control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+    if let Some(command) = &opts.command {
+        match command {
+            Command::Ctl(ctl) => {
+                control::execute(&ctl.command, Path::new(control::SOCKET), &mut stdout)?;
+            }
+            Command::Explain(args) => explain::execute(args, &mut stdout)?,
+            Command::Export(args) => perfetto::execute(args, &mut stdout)?,
+            Command::Report(args) => report::execute(args, &mut stdout)?,
+            Command::Record(record) => record::execute(record)?,
+            Command::Top(top) => top::command::execute(top)?,
+        }
     } else if opts.output.help_stats {
-        server::describe(&mut stdout)?;
+        let text = describe::help().context("describing the statistics")?;
+        write!(stdout, "{text}").context("writing to stdout")?;
     } else if opts.print_calls {
         let table = CallTable::new(opts.strict, &opts.calls)?;
         write!(stdout, "{table}").context("writing to stdout")?;

@@ -2,10 +2,11 @@
 //! The run loop: keeps a scheduler in charge until the user or the kernel ends
 //! it, and answers whoever asks meanwhile.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, tick};
@@ -15,15 +16,18 @@ use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
 use super::scheduler::{Loaded, Scheduler};
 use super::setup::{Seen, Setup, Start, Wanted};
+use super::watcher::{self, Ticks, Watcher};
 use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
 use crate::abi::PutBack;
 use crate::cli::Opts;
 use crate::control::{self, Asked, Reply, Request};
 use crate::exit::Failure;
-use crate::model::{Metrics, Reading};
+use crate::feed::{self, Hub};
+use crate::model::{Begin, Metrics, Reading};
 use crate::outlets::line;
+use crate::outlets::metrics::Exporter;
 use crate::outlets::server::{self, Answer, Ask, Server};
-use crate::outlets::table::{self, Head, Screen};
+use crate::outlets::top::{inside::Inside, terminal};
 
 /// How long the kernel's ejection may go unnoticed.
 const POLL: Duration = Duration::from_millis(100);
@@ -41,6 +45,7 @@ enum End {
 /// See [`Failure`].
 pub fn run(opts: &Opts) -> Result<(), Failure> {
     // a wrong command line is to be told even where nothing else would work
+    let metrics = opts.metrics.address()?;
     let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
@@ -62,10 +67,18 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     facts.preemption = Model::now(); // the two steps above may have changed it
     say_findings(&facts);
 
-    let server = Server::launch(Path::new(server::SOCKET))?;
+    let hub = Arc::new(Hub::default());
+    let server = Server::launch(Path::new(server::SOCKET), &hub)?;
     let owner = nix::unistd::geteuid().as_raw(); // root, or preflight would have said so
     let control = control::Server::launch(Path::new(control::SOCKET), owner)?;
+    let group = opts.output.feed_group;
+    run_dir.open_for(group)?;
+    // before the feed: that closes the hub when it is dropped, which ends this
+    let export = |address| Exporter::launch(address, group, opts.metrics.metrics_tasks, &hub);
+    let _exporter = metrics.map(export).transpose()?;
+    let _feed = feed::Server::launch(Path::new(feed::SOCKET), group, &hub)?;
     let mut session = Session {
+        hub,
         stop,
         requests: server.channels(),
         control: control.asked(),
@@ -95,6 +108,7 @@ fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
 
 /// What outlives a restart of the scheduler.
 struct Session {
+    hub: Arc<Hub>,
     stop: Receiver<()>,
     requests: (Sender<Answer>, Receiver<Ask>),
     control: Receiver<Asked>,
@@ -112,13 +126,14 @@ impl Session {
             return Ok(End::ByUser); // not in charge yet: nothing to give back
         }
         let mut scheduler = loaded.attach(setup)?;
-        let mut head = self.head(setup, &scheduler);
-        self.output.begin(&head);
-        let ended_by_user = self.serve(&mut scheduler, setup, &mut head)?;
+        let mut begin = self.begin(setup, &scheduler);
+        self.output.begin(&begin, &self.hub)?;
+        let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
         }
+        self.output.end();
         if !report.is_ours() {
             return Ok(End::Ejected(report));
         }
@@ -126,14 +141,8 @@ impl Session {
         Ok(End::ByUser)
     }
 
-    fn head(&self, setup: &Setup, scheduler: &Scheduler<'_>) -> Head {
-        Head {
-            ops_name: scheduler.ops_name(),
-            kernel: self.kernel.clone(),
-            preemption: Model::now().to_string(),
-            rt_cpus: setup.partition.rt.to_string(),
-            nrt_cpus: setup.partition.nrt.to_string(),
-        }
+    fn begin(&self, setup: &Setup, scheduler: &Scheduler<'_>) -> Begin {
+        watcher::begin(setup, scheduler, &self.kernel, Model::now().to_string())
     }
 
     /// Answers and shows until the end. Returns whether the user asked for it.
@@ -141,14 +150,33 @@ impl Session {
         &mut self,
         scheduler: &mut Scheduler<'_>,
         setup: &mut Setup,
-        head: &mut Head,
+        begin: &mut Begin,
+    ) -> Result<bool> {
+        let mut watcher = Watcher::new(&self.hub);
+        watcher.adapt(scheduler, begin);
+        let ended = self.answer(scheduler, setup, begin, &mut watcher);
+        watcher.end_interval(scheduler);
+        ended
+    }
+
+    fn answer(
+        &mut self,
+        scheduler: &mut Scheduler<'_>,
+        setup: &mut Setup,
+        begin: &mut Begin,
+        watcher: &mut Watcher,
     ) -> Result<bool> {
         let (answer, ask) = &self.requests;
-        let tick = self.output.interval().map_or_else(never, tick);
+        let (tick, left) = (self.output.ticks(), self.output.left());
         let mut prev = None;
         while !scheduler.has_ended() {
+            let Ticks { changes, interval, poll } = watcher.ticks();
             select! {
                 recv(self.stop) -> _ => return Ok(true),
+                recv(left) -> left => {
+                    left.context("the view is gone")?.context("the terminal is gone")?;
+                    return Ok(true);
+                }
                 recv(ask) -> asked => {
                     let asked = asked.context("the statistics server is gone")?;
                     answer.send(match asked {
@@ -162,12 +190,16 @@ impl Session {
                     if let Reply::Done { text, .. } = &reply {
                         self.output.tell(text);
                     }
-                    *head = self.head(setup, scheduler);
+                    *begin = self.begin(setup, scheduler);
+                    watcher.tell_change(scheduler, begin);
                     asked.answer(reply);
                 }
+                recv(changes) -> _ => watcher.adapt(scheduler, begin),
+                recv(interval) -> _ => watcher.end_interval(scheduler),
+                recv(poll) -> _ => watcher.poll(scheduler),
                 recv(tick) -> _ => {
                     let now = scheduler.read()?;
-                    self.output.show(head, &Metrics::between(prev.as_ref(), &now))?;
+                    self.output.show(&Metrics::between(prev.as_ref(), &now))?;
                     prev = Some(now);
                 }
                 default(POLL) => {}
@@ -190,53 +222,65 @@ fn change(request: &Request, setup: &mut Setup, scheduler: &mut Scheduler<'_>) -
 enum Output {
     Nowhere,
     Lines(Duration),
-    Table(Screen),
+    /// The view, once there is something to see.
+    View(Option<Inside>),
 }
 
 impl Output {
     fn new(opts: &Opts) -> Self {
-        match (opts.output.stats, Screen::on_stdout()) {
-            (Some(secs), _) => Self::Lines(Duration::from_secs_f64(secs)),
-            (None, Some(screen)) => Self::Table(screen),
-            (None, None) => Self::Nowhere,
+        match opts.output.stats {
+            Some(secs) => Self::Lines(Duration::from_secs_f64(secs)),
+            None if terminal::is_fit() => Self::View(None),
+            None if io::stdout().is_terminal() => Self::Lines(Duration::from_secs(1)),
+            None => Self::Nowhere,
         }
     }
 
-    fn interval(&self) -> Option<Duration> {
+    /// When the run loop is to call [`Self::show`].
+    fn ticks(&self) -> Receiver<Instant> {
         match self {
-            Self::Nowhere => None,
-            Self::Lines(interval) => Some(*interval),
-            Self::Table(_) => Some(Duration::from_secs(1)),
+            Self::Lines(interval) => tick(*interval),
+            Self::Nowhere | Self::View(_) => never(),
         }
     }
 
-    /// Says that the scheduler is in charge; the table says it itself.
-    fn begin(&self, head: &Head) {
-        if !matches!(self, Self::Table(_)) {
-            eprintln!(
+    /// Gets a message when the user has left the view.
+    fn left(&self) -> Receiver<io::Result<()>> {
+        match self {
+            Self::View(Some(view)) => view.left(),
+            _ => never(),
+        }
+    }
+
+    /// Says that the scheduler is in charge; the view says it itself.
+    fn begin(&mut self, begin: &Begin, hub: &Arc<Hub>) -> Result<()> {
+        match self {
+            Self::View(Some(_)) => {} // a restart
+            Self::View(view) => *view = Some(Inside::start(hub)?),
+            Self::Nowhere | Self::Lines(_) => eprintln!(
                 "scx_artis: {} is in charge: RT CPUs {}, NRT CPUs {}, preemption {}",
-                head.ops_name, head.rt_cpus, head.nrt_cpus, head.preemption
-            );
+                begin.ops_name, begin.rt_cpus, begin.nrt_cpus, begin.preemption
+            ),
         }
+        Ok(())
     }
 
-    /// Says that something has changed; the table shows it itself.
+    /// Says that something has changed; the view shows it itself.
     fn tell(&self, text: &str) {
-        if !matches!(self, Self::Table(_)) {
+        if !matches!(self, Self::View(_)) {
             eprintln!("scx_artis: {text}, by ctl");
         }
     }
 
-    fn show(&mut self, head: &Head, metrics: &Metrics) -> Result<()> {
-        match self {
-            Self::Nowhere => Ok(()),
-            Self::Lines(_) => writeln!(std::io::stdout(), "{}", line::render(metrics)),
-            Self::Table(screen) => {
-                let text = table::render(head, metrics, screen.style());
-                screen.draw(&text)
-            }
+    fn show(&self, metrics: &Metrics) -> Result<()> {
+        writeln!(io::stdout(), "{}", line::render(metrics)).context("stdout is gone")
+    }
+
+    /// Gives the terminal back: what is said from now on is for the shell's screen.
+    fn end(&mut self) {
+        if let Self::View(view) = self {
+            *view = None;
         }
-        .context("stdout is gone")
     }
 }
 

@@ -2,9 +2,9 @@
 //! /run/scx_artis: a lock that lives exactly as long as the daemon, and the
 //! file that remembers what is to be put back.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -54,6 +54,18 @@ impl RunDir {
         }
     }
 
+    /// Lets others than root come to the sockets in it if `gid` is not root's group: who may
+    /// use which is up to their own modes.
+    ///
+    /// # Errors
+    /// When its mode cannot be changed.
+    pub fn open_for(&self, gid: u32) -> Result<(), Failure> {
+        let mode = if gid == 0 { 0o700 } else { 0o711 };
+        fs::set_permissions(&self.path, Permissions::from_mode(mode))
+            .with_context(|| format!("changing the mode of {}", self.path.display()))?;
+        Ok(())
+    }
+
     /// The file of [`super::preempt::Switch`].
     pub fn saved_preempt(&self) -> PathBuf {
         self.path.join("preempt.json")
@@ -89,6 +101,18 @@ mod tests {
         drop(first);
         assert!(!path.exists(), "something is left behind");
         RunDir::lock(&path).expect("free again");
+    }
+
+    #[test]
+    fn others_come_in_only_where_a_group_may_watch() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("scx_artis");
+        let run_dir = RunDir::lock(&path).expect("locked");
+        let mode = || fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+        for (gid, expected) in [(0, 0o700), (27, 0o711), (0, 0o700)] {
+            run_dir.open_for(gid).expect("changed");
+            assert_eq!(mode(), expected, "group {gid}");
+        }
     }
 
     #[test]

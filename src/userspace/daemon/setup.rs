@@ -46,6 +46,8 @@ pub struct Setup {
     pub watchdog_ms: Option<u32>,
     /// Size of the kernel's debug dump, bytes; 0: its default.
     pub exit_dump_len: u32,
+    /// Size of the ring buffer that records go through, bytes: a power of two.
+    pub ring_bytes: u32,
     /// What is unwise about it, in sentences.
     pub warnings: Vec<String>,
     /// Options for libbpf.
@@ -110,6 +112,7 @@ impl Setup {
             partition,
             wanted,
             exit_dump_len: opts.exit_dump_len,
+            ring_bytes: opts.output.ring_kb * 1024,
             libbpf: opts.libbpf.clone(),
         })
     }

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use syscalls::Sysno;
 
 use crate::abi::artis_task;
-use crate::abi::bindings::artis_causes_ARTIS_CAUSE_FAULT as FAULT;
-use crate::model::TaskReading;
+use crate::model::{TaskReading, cause_name};
 
 /// PIDFD_THREAD, which is O_EXCL (include/uapi/linux/pidfd.h, Linux 6.9): any thread, not
 /// only the first of its process.
@@ -41,30 +39,23 @@ pub fn counted_weight(bytes: &[u8]) -> u64 {
 pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
     let task = of_bytes(bytes)?;
     let mut evictions: BTreeMap<_, _> = task
-        .evicted
+        .stats
+        .causes
         .iter()
-        .filter(|evicted| evicted.cause != 0)
-        .map(|evicted| (cause(evicted.cause), u64::from(evicted.times)))
+        .filter(|cause| cause.cause != 0 && cause.evictions != 0)
+        .map(|cause| (cause_name(cause.cause), u64::from(cause.evictions)))
         .collect();
-    if task.evicted_other > 0 {
-        evictions.insert("other".into(), task.evicted_other.into());
+    if task.stats.evictions_other > 0 {
+        evictions.insert("other".into(), task.stats.evictions_other.into());
     }
     Some(TaskReading { evictions })
-}
-
-/// Name of a cause; see `enum artis_causes`.
-fn cause(cause: u32) -> String {
-    if cause == FAULT {
-        return "fault".into();
-    }
-    let nr = cause as usize - 1;
-    Sysno::new(nr).map_or_else(|| format!("call {nr}"), |call| format!("call {}", call.name()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::bindings::artis_evicted;
+    use crate::abi::bindings::{artis_cause, artis_causes_ARTIS_CAUSE_FAULT as FAULT};
+    use syscalls::Sysno;
 
     fn bytes(task: &artis_task) -> Vec<u8> {
         // SAFETY: the struct is plain integers without padding, and outlives the copy.
@@ -81,10 +72,12 @@ mod tests {
     fn causes_have_names() {
         // SAFETY: the struct is plain integers: all zeroes are valid.
         let mut task: artis_task = unsafe { std::mem::zeroed() };
-        task.evicted_other = 3;
-        task.evicted[0] = artis_evicted { cause: Sysno::openat as u32 + 1, times: 7 };
-        task.evicted[1] = artis_evicted { cause: FAULT, times: 2 };
-        task.evicted[2] = artis_evicted { cause: 100_000, times: 1 };
+        task.stats.evictions_other = 3;
+        let cause =
+            |cause, evictions| artis_cause { cause, evictions, attempts: 0, pad: 0, last_ns: 0 };
+        task.stats.causes[0] = cause(Sysno::openat as u32 + 1, 7);
+        task.stats.causes[1] = cause(FAULT, 2);
+        task.stats.causes[2] = cause(100_000, 1);
         let expected = [("call openat", 7), ("fault", 2), ("call 99999", 1), ("other", 3)];
         let reading = reading(&bytes(&task)).expect("of the right size");
         assert_eq!(reading.evictions, expected.map(|(k, n)| (k.to_owned(), n)).into());

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Each figure that the outlets show, described once: the statistics server,
-//! `--help-stats`, the live table and tests/contract.rs all read it here.
+//! `--help-stats`, the view and tests/contract.rs all read it here.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
+use super::field::{Described, Field, Kind, Value, described};
 use crate::abi::{NR_STATS, bindings as abi};
 
 /// An event counter: `enum artis_stat` of src/bpf/abi/stat.h.
@@ -16,15 +18,15 @@ pub struct Counter {
     pub id: usize,
     /// Name of its field in [`Metrics`].
     pub name: &'static str,
-    /// Which line of the live table it is in.
+    /// Which paragraph of the view's totals it is in.
     pub group: Group,
-    /// A few words for the live table.
+    /// A few words for the view.
     pub title: &'static str,
     /// What is counted.
     pub desc: &'static str,
 }
 
-/// What the counters are about; each is a line of the live table.
+/// What the counters are about; each is a paragraph of the view's totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Endangering kernel entries, and what became of them.
@@ -41,18 +43,52 @@ pub enum Group {
     Predicted,
 }
 
-/// Declares [`Metrics`] from its own fields and from the counters, and
-/// [`COUNTERS`] from the latter.
+/// Declares [`Metrics`] from its own figures, described as by `described!`, and from the
+/// counters, and [`COUNTERS`] from the latter.
 macro_rules! metrics {
     (
-        $(#[$attr:meta])* struct Metrics { $($fields:tt)* }
-        counters { $($group:ident $id:ident $name:ident $title:tt: $desc:tt;)* }
+        $(#[$attr:meta])*
+        struct Metrics ($about:literal) {
+            $($(#[$for_scx:meta])* $field:ident: $ty:ident =
+                $kind:ident $unit:literal $title:literal, $desc:literal;)*
+        }
+        counters { $($group:ident $id:ident $name:ident $counted:literal: $what:literal;)* }
     ) => {
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats, JsonSchema)]
+        #[stat(top, desc = $about, _om_prefix = "artis_")]
+        #[serde(default)]
         $(#[$attr])*
-        #[allow(missing_docs)] // the descriptions are the documentation
         pub struct Metrics {
-            $($fields)*
-            $(#[stat(desc = $desc)] pub $name: u64,)*
+            $(#[doc = $desc] #[stat(desc = $desc)] $(#[$for_scx])* pub $field: $ty,)*
+            $(#[doc = $what] #[stat(desc = $what)] pub $name: u64,)*
+            #[doc = "The CPUs by id"]
+            #[stat(desc = "The CPUs by id")]
+            pub cpus: BTreeMap<usize, CpuMetrics>,
+        }
+
+        /// Without the CPUs: their figures are those of [`CpuMetrics`].
+        impl Described for Metrics {
+            const ABOUT: &'static str = $about;
+            const FIELDS: &'static [Field] = &[
+                $(Field {
+                    name: stringify!($field),
+                    title: $title,
+                    unit: $unit,
+                    kind: Kind::$kind,
+                    desc: $desc,
+                },)*
+                $(Field {
+                    name: stringify!($name),
+                    title: $counted,
+                    unit: "",
+                    kind: Kind::Counter,
+                    desc: $what,
+                },)*
+            ];
+
+            fn values(&self) -> Vec<Value<'_>> {
+                vec![$(Value::from(&self.$field),)* $(Value::from(&self.$name),)*]
+            }
         }
 
         scx_utils::paste! {
@@ -62,8 +98,8 @@ macro_rules! metrics {
                     id: abi::[<artis_stat_ $id>] as usize,
                     name: stringify!($name),
                     group: Group::$group,
-                    title: $title,
-                    desc: $desc,
+                    title: $counted,
+                    desc: $what,
                 },
             )*];
 
@@ -86,39 +122,30 @@ macro_rules! metrics {
 metrics! {
     /// The whole machine, between two readings. Counters are totals since the
     /// scheduler began; everything else is about the interval.
-    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
-    #[stat(top, desc = "scx_artis: the whole machine", _om_prefix = "artis_")]
-    struct Metrics {
-        #[stat(desc = "Seconds since the scheduler began")]
-        pub uptime_s: f64,
-        #[stat(desc = "Seconds that the rates and shares are about")]
-        pub interval_s: f64,
-        #[stat(desc = "Number of changes of the policy by ctl since the daemon began")]
-        pub policy_seq: u64,
-        #[stat(desc = "The RT CPUs as a list", _om_skip)]
-        pub rt_cpu_list: String,
-        #[stat(desc = "Number of RT CPUs")]
-        pub rt_cpus: u64,
-        #[stat(desc = "Number of NRT CPUs")]
-        pub nrt_cpus: u64,
-        #[stat(desc = "Attempts per second, on all CPUs: endangering kernel entries by tasks that could migrate")]
-        pub attempts_per_s: f64,
-        #[stat(desc = "Evictions per second: attempts that made a task leave an RT CPU")]
-        pub evictions_per_s: f64,
-        #[stat(desc = "Share of the RT CPUs' time in real-time tasks, percent")]
-        pub rt_pct: f64,
-        #[stat(desc = "Share of the RT CPUs' time in ext tasks, percent: what isolation would have wasted")]
-        pub ext_pct: f64,
-        #[stat(desc = "Time of tasks that could leave in kernel sections on RT CPUs, us per second")]
-        pub residence_us_per_s: f64,
-        #[stat(desc = "The longest such section since the scheduler began, us")]
-        pub residence_max_us: f64,
-        #[stat(desc = "Share of the moves to RT CPUs since the begin that an eviction ended within C of own run time, percent")]
-        pub wasted_pct: f64,
-        #[stat(desc = "Tasks that wait in the queues which NRT CPUs share")]
-        pub shared_queued: u64,
-        #[stat(desc = "The CPUs by id")]
-        pub cpus: BTreeMap<usize, CpuMetrics>,
+    struct Metrics ("scx_artis: the whole machine") {
+        uptime_s: f64 = Gauge "s" "up", "Seconds since the scheduler began";
+        interval_s: f64 = Gauge "s" "interval", "Seconds that the rates and shares are about";
+        policy_seq: u64 = Counter "" "changes", "Number of changes of the policy by ctl since the daemon began";
+        #[stat(_om_skip)]
+        rt_cpu_list: String = Label "" "RT CPUs", "The RT CPUs as a list";
+        rt_cpus: u64 = Gauge "" "nr RT", "Number of RT CPUs";
+        nrt_cpus: u64 = Gauge "" "nr NRT", "Number of NRT CPUs";
+        attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second, on all CPUs: endangering kernel entries by tasks that could migrate";
+        evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave an RT CPU";
+        rt_pct: f64 = Gauge "%" "RT%", "Share of the RT CPUs' time in real-time tasks, percent";
+        ext_pct: f64 = Gauge "%" "ext%", "Share of the RT CPUs' time in ext tasks, percent: what isolation would have wasted";
+        idle_pct: f64 = Gauge "%" "idle%", "Share of the RT CPUs' time in neither, percent: idle, but for the kernel's own work between tasks";
+        residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on RT CPUs, us per second";
+        residence_p99_us: f64 = Gauge "us" "p99", "The 99th percentile of these sections' lengths in the interval, or since the begin if there was none in it, us";
+        residence_max_us: f64 = Counter "us" "worst", "The longest such section since the scheduler began, us";
+        arrival_p50_us: f64 = Gauge "us" "arr p50", "Median time of evictions from the attempt to running on the NRT CPU in the interval, or of all if there was none in it, us; known while somebody watches tasks";
+        arrival_p99_us: f64 = Gauge "us" "arr p99", "The 99th percentile of these times";
+        wasted_pct: f64 = Gauge "%" "wasted%", "Share of the moves to RT CPUs since the begin that an eviction ended within C of own run time, percent";
+        shared_queued: u64 = Gauge "" "queued", "Tasks that wait in the queues which NRT CPUs share";
+        fifo_queued: u64 = Gauge "" "in FIFOs", "Evicted tasks that wait in the FIFOs between RT and NRT CPUs";
+        records: u64 = Counter "" "records", "Records of tasks and events that were written into the ring buffer";
+        records_lost: u64 = Counter "" "lost", "Records that found no room there (--ring-kb): the figures of tasks lack them";
+        records_over: u64 = Counter "" "over", "Events that were not written because their CPU's budget for the second was spent (--record-budget)";
     }
     counters {
         Attempts ARTIS_STAT_ATTEMPT_CALL attempts_call "calls":
@@ -180,53 +207,44 @@ metrics! {
     }
 }
 
-/// One CPU, between two readings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
-#[stat(desc = "One CPU", _om_prefix = "artis_cpu_", _om_label = "cpu")]
-#[allow(missing_docs)] // the descriptions are the documentation
-pub struct CpuMetrics {
-    #[stat(desc = "RT or NRT", _om_skip)]
-    pub kind: String,
-    #[stat(desc = "1 if it is an RT CPU, else 0")]
-    pub is_rt: u64,
-    #[stat(desc = "Share of its time in real-time tasks, percent")]
-    pub rt_pct: f64,
-    #[stat(desc = "Share of its time in ext tasks, percent")]
-    pub ext_pct: f64,
-    #[stat(
-        desc = "Load: weight / 100 x M, M = 1 / (1 - real-time share) by compute capacity; of an NRT CPU that of all NRT CPUs of its cache together"
-    )]
-    pub load: f64,
-    #[stat(
-        desc = "Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs that share this one's cache, without scx_artis itself; 100 is one task of nice 0"
-    )]
-    pub weight: u64,
-    #[stat(desc = "Attempts per second: endangering kernel entries by tasks that could migrate")]
-    pub attempts_per_s: f64,
-    #[stat(desc = "Evictions per second: attempts that made a task leave this RT CPU")]
-    pub evictions_per_s: f64,
-    #[stat(
-        desc = "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0"
-    )]
-    pub bodies_on_rt: u64,
-    #[stat(
-        desc = "Time of tasks that could leave in kernel sections on this RT CPU, us per second"
-    )]
-    pub residence_us_per_s: f64,
-    #[stat(desc = "The longest such section since the begin, us")]
-    pub residence_max_us: f64,
-    #[stat(desc = "Tasks that wait in its own queue")]
-    pub queued: u64,
-    #[stat(desc = "Thread id of the task that runs here, 0 when idle", _om_skip)]
-    pub running_pid: u64,
-    #[stat(desc = "Name of the task that runs here, empty when idle", _om_skip)]
-    pub running_comm: String,
-    #[stat(desc = "1 if the task that runs here is of a real-time class, else 0", _om_skip)]
-    pub running_rt: u64,
+described! {
+    /// One CPU, between two readings.
+    #[stat(_om_prefix = "artis_cpu_", _om_label = "cpu")]
+    struct CpuMetrics ("One CPU") {
+        #[stat(_om_skip)]
+        kind: String = Label "" "set", "RT or NRT";
+        is_rt: u64 = Gauge "" "RT?", "1 if it is an RT CPU, else 0";
+        rt_pct: f64 = Gauge "%" "RT%", "Share of its time in real-time tasks, percent";
+        ext_pct: f64 = Gauge "%" "ext%", "Share of its time in ext tasks, percent";
+        idle_pct: f64 = Gauge "%" "idle%", "Share of its time in neither, percent: idle, but for the kernel's own work between tasks";
+        load: f64 = Gauge "" "load", "Load: weight / 100 x M, M = 1 / (1 - real-time share) by compute capacity; of an NRT CPU that of all NRT CPUs of its cache together";
+        weight: u64 = Gauge "" "weight", "Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs that share this one's cache, without scx_artis itself; 100 is one task of nice 0";
+        attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second: endangering kernel entries by tasks that could migrate";
+        evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave this RT CPU";
+        pushed_in_per_s: f64 = Gauge "1/s" "push/s", "Tasks per second that began to run here because another CPU pushed or balanced them here; known while somebody watches tasks";
+        bodies_on_rt: u64 = Counter "" "body", "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0";
+        residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on this RT CPU, us per second";
+        residence_p99_us: f64 = Gauge "us" "p99", "The 99th percentile of these sections' lengths in the interval, or since the begin if there was none in it, us";
+        residence_max_us: f64 = Counter "us" "worst", "The longest such section since the begin, us";
+        arrival_p50_us: f64 = Gauge "us" "arr p50", "Median time of evictions to this NRT CPU from the attempt to running here in the interval, or of all if there was none in it, us; known while somebody watches tasks";
+        arrival_p99_us: f64 = Gauge "us" "arr p99", "The 99th percentile of these times";
+        queued: u64 = Gauge "" "q", "Tasks that wait in its own queue";
+        fifo_queued: u64 = Gauge "" "fifo", "Tasks that this RT CPU has evicted and that wait in its FIFOs";
+        records_lost: u64 = Counter "" "lost", "Records by this CPU that found no room in the ring buffer";
+        records_over: u64 = Counter "" "over", "Events of this CPU that were over its budget";
+        #[stat(_om_skip)]
+        running_pid: u64 = Label "" "pid", "Thread id of the task that runs here, 0 when idle";
+        #[stat(_om_skip)]
+        running_comm: String = Label "" "running", "Name of the task that runs here, empty when idle";
+        #[stat(_om_skip)]
+        running_rt: u64 = Label "" "RT task", "1 if the task that runs here is of a real-time class, else 0";
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -234,6 +252,27 @@ mod tests {
         for (id, counter) in COUNTERS.iter().enumerate() {
             assert_eq!(counter.id, id, "{}", counter.name);
         }
+    }
+
+    #[test]
+    fn every_figure_has_a_value() {
+        fn check<T: Described>(figures: &T) {
+            assert_eq!(figures.values().len(), T::FIELDS.len());
+            let names: BTreeSet<_> = T::FIELDS.iter().map(|field| field.name).collect();
+            assert_eq!(names.len(), T::FIELDS.len(), "a name is taken twice");
+            for (field, value) in T::FIELDS.iter().zip(figures.values()) {
+                let is_label = field.kind == Kind::Label;
+                assert!(is_label || !matches!(value, Value::Text(_)), "{}", field.name);
+                assert!(!field.title.is_empty() && field.desc.len() > 5, "{}", field.name);
+            }
+        }
+        check(&Metrics::default());
+        check(&CpuMetrics::default());
+        check(&super::super::TaskMetrics::default());
+        check(&super::super::CauseMetrics::default());
+        let metrics = Metrics { evictions: 7, ..Metrics::default() };
+        let place = Metrics::FIELDS.iter().position(|field| field.name == "evictions");
+        assert_eq!(metrics.values()[place.expect("there")], Value::Int(7));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CpuMetrics, CpuReading, Metrics, Reading, RtShare};
+use super::{CpuMetrics, CpuReading, Hist, Metrics, Reading, RtShare};
 use crate::abi::{CpuKind, NR_STATS, bindings as abi};
 use crate::config::CpuSet;
 
@@ -69,6 +69,26 @@ impl Interval<'_> {
     }
 }
 
+/// Times of an interval, or since the begin if there were none in it.
+struct Times(Hist);
+
+impl Times {
+    fn of(before: Option<&Hist>, now: &Hist) -> Self {
+        let fresh = before.map(|before| now.since(before)).filter(|fresh| fresh.count() > 0);
+        Self(fresh.unwrap_or_else(|| now.clone()))
+    }
+
+    fn of_all(interval: &Interval<'_>, now: &Reading, of: fn(&CpuReading) -> &Hist) -> Self {
+        let sum = |reading: &Reading| reading.cpus.iter().map(of).sum();
+        Self::of(interval.prev.map(sum).as_ref(), &sum(now))
+    }
+
+    /// The time that a share of `share` does not exceed, us.
+    fn us(&self, share: f64) -> f64 {
+        self.0.quantile_ns(share) / 1e3
+    }
+}
+
 impl Metrics {
     /// What happened between `prev` and `now`; without `prev`, since the
     /// scheduler began.
@@ -82,6 +102,9 @@ impl Metrics {
         let rt_cpus = now.cpus.iter().filter(|cpu| cpu.kind == CpuKind::Rt).map(|cpu| cpu.id);
         let cpus: BTreeMap<_, _> =
             now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, now))).collect();
+        let (records_lost, records_over) = now.lost();
+        let residence = Times::of_all(&interval, now, |cpu| &cpu.residence);
+        let arrival = Times::of_all(&interval, now, |cpu| &cpu.arrival);
         let mut metrics = Self {
             uptime_s: now.now_ns.saturating_sub(now.started_ns) as f64 / 1e9,
             interval_s: interval.ns / 1e9,
@@ -93,9 +116,17 @@ impl Metrics {
             evictions_per_s: cpus.values().map(|cpu| cpu.evictions_per_s).sum(),
             rt_pct: mean_of_rt(&cpus, |cpu| cpu.rt_pct),
             ext_pct: mean_of_rt(&cpus, |cpu| cpu.ext_pct),
+            idle_pct: mean_of_rt(&cpus, |cpu| cpu.idle_pct),
             residence_us_per_s: cpus.values().map(|cpu| cpu.residence_us_per_s).sum(),
             residence_max_us: cpus.values().map(|cpu| cpu.residence_max_us).fold(0.0, f64::max),
+            residence_p99_us: residence.us(0.99),
+            arrival_p50_us: arrival.us(0.5),
+            arrival_p99_us: arrival.us(0.99),
             shared_queued: shared_queued(now),
+            fifo_queued: now.cpus.iter().map(|cpu| cpu.fifo_queued).sum(),
+            records: now.cpus.iter().map(|cpu| cpu.records).sum(),
+            records_lost,
+            records_over,
             cpus,
             ..Self::default()
         };
@@ -149,22 +180,34 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
     };
     let prev_rt_ns = prev.zip(interval.prev).map_or(0, |(cpu, prev)| cpu.rt.total_at(prev.now_ns));
     let running = cpu.running.as_ref();
+    let residence = Times::of(prev.map(|prev| &prev.residence), &cpu.residence);
+    let arrival = Times::of(prev.map(|prev| &prev.arrival), &cpu.arrival);
+    let rt_pct = interval.pct(prev_rt_ns, cpu.rt.total_at(interval.now_ns));
+    let ext_pct = interval.pct(prev.map_or(0, |prev| prev.ext_ns), cpu.ext_ns);
     CpuMetrics {
         kind: if cpu.kind == CpuKind::Rt { "RT" } else { "NRT" }.to_owned(),
         is_rt: u64::from(cpu.kind == CpuKind::Rt),
-        rt_pct: interval.pct(prev_rt_ns, cpu.rt.total_at(interval.now_ns)),
-        ext_pct: interval.pct(prev.map_or(0, |prev| prev.ext_ns), cpu.ext_ns),
+        rt_pct,
+        ext_pct,
+        idle_pct: (100.0 - rt_pct - ext_pct).max(0.0),
         load: load_of(cpu, now),
         weight: cpu.weight,
         attempts_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_CALL)
             + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_FAULT),
         evictions_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_EVICTION),
+        pushed_in_per_s: interval.per_s(prev.map_or(0, |prev| prev.pushed_in), cpu.pushed_in),
         bodies_on_rt: cpu.stat[abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize],
         residence_us_per_s: interval
             .per_s(prev.map_or(0, |prev| prev.residence_ns), cpu.residence_ns)
             / 1e3,
+        residence_p99_us: residence.us(0.99),
         residence_max_us: cpu.residence_max_ns as f64 / 1e3,
+        arrival_p50_us: arrival.us(0.5),
+        arrival_p99_us: arrival.us(0.99),
         queued: cpu.own_queued,
+        fifo_queued: cpu.fifo_queued,
+        records_lost: cpu.records_lost,
+        records_over: cpu.records_over,
         running_pid: running.map_or(0, |task| u64::from(task.pid)),
         running_comm: running.map_or_else(String::new, |task| task.comm.clone()),
         running_rt: u64::from(running.is_some_and(|task| task.realtime)),
@@ -173,7 +216,7 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
 
 #[cfg(test)]
 mod tests {
-    use super::super::Task;
+    use super::super::Running;
     use super::*;
 
     const EVICTION: usize = abi::artis_stat_ARTIS_STAT_EVICTION as usize;
@@ -181,22 +224,16 @@ mod tests {
     const BODY_ON_RT: usize = abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize;
 
     fn cpu(id: usize, kind: CpuKind) -> CpuReading {
-        CpuReading {
-            id,
-            kind,
-            llc: 0,
-            capacity: 1.0,
-            weight: 0,
-            rt: RtShare::default(),
-            ext_ns: 0,
-            ext_running: false,
-            running: None,
-            residence_ns: 0,
-            residence_max_ns: 0,
-            own_queued: 0,
-            shared_queued: 0,
-            stat: [0; NR_STATS],
+        CpuReading { id, kind, capacity: 1.0, ..CpuReading::default() }
+    }
+
+    /// A histogram with so many times in some slots.
+    fn hist(slots: &[(usize, u64)]) -> Hist {
+        let mut hist = Hist(vec![0; crate::model::SLOTS]);
+        for (slot, n) in slots {
+            hist.0[*slot] = *n;
         }
+        hist
     }
 
     fn close(seen: f64, wanted: f64) {
@@ -239,12 +276,13 @@ mod tests {
         after.ext_ns = 1_000_000_007;
         after.residence_ns = 4_000_000;
         after.residence_max_ns = 9_500;
+        (before.residence, after.residence) = (hist(&[(20, 9)]), hist(&[(3, 100), (20, 9)]));
+        (before.arrival, after.arrival) = (hist(&[(9, 4)]), hist(&[(9, 4)]));
+        (after.pushed_in, after.fifo_queued, after.records_lost, after.records_over) = (8, 2, 3, 5);
         after.rt = RtShare { avg: 0.0, in_rt: true, updated_ns: 2_000_000_000, total_ns: 0 };
-        after.running = Some(Task { pid: 7, comm: "hog".into(), realtime: true });
-        let prev =
-            Reading { now_ns: 1_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![before] };
-        let now =
-            Reading { now_ns: 3_000_000_000, started_ns: 0, policy_seq: 0, cpus: vec![after] };
+        after.running = Some(Running { pid: 7, comm: "hog".into(), realtime: true });
+        let prev = Reading { now_ns: 1_000_000_000, cpus: vec![before], ..Reading::default() };
+        let now = Reading { now_ns: 3_000_000_000, cpus: vec![after], ..Reading::default() };
 
         let metrics = Metrics::between(Some(&prev), &now);
         let seen = &metrics.cpus[&2];
@@ -256,6 +294,20 @@ mod tests {
         close(seen.residence_max_us, 9.5);
         assert_eq!((seen.bodies_on_rt, seen.running_rt, seen.kind.as_str()), (1, 1, "RT"));
         assert_eq!((metrics.evictions, metrics.attempts_call, metrics.bodies_on_rt), (160, 90, 1));
+        close(seen.idle_pct, 0.0);
+        close(seen.pushed_in_per_s, 4.0);
+        // those of the interval; where there are none, all
+        let within = |us: f64, slot| {
+            us * 1e3 > Hist::from_ns(slot) as f64 && us * 1e3 <= Hist::from_ns(slot + 1) as f64
+        };
+        for (residence, arrival) in [
+            (seen.residence_p99_us, seen.arrival_p50_us),
+            (metrics.residence_p99_us, metrics.arrival_p99_us),
+        ] {
+            assert!(within(residence, 3) && within(arrival, 9), "{residence} {arrival}");
+        }
+        assert_eq!((seen.fifo_queued, metrics.fifo_queued), (2, 2));
+        assert_eq!((metrics.records_lost, metrics.records_over), (3, 5));
         close(metrics.uptime_s, 3.0);
         close(metrics.interval_s, 2.0);
     }
@@ -272,7 +324,7 @@ mod tests {
         cpus[1].rt.avg = 0.5;
         cpus[3].capacity = 0.5;
         (cpus[4].weight, cpus[4].shared_queued) = (200, 0);
-        let mut now = Reading { now_ns: 0, started_ns: 0, policy_seq: 7, cpus };
+        let mut now = Reading { policy_seq: 7, cpus, ..Reading::default() };
         let metrics = Metrics::between(None, &now);
         let loads: Vec<_> = metrics.cpus.values().map(|cpu| cpu.load).collect();
         for (seen, wanted) in loads.iter().zip([5.0 / 1.5, 5.0 / 1.5, 1.0 / 1.5, 1.0 / 1.5, 2.0]) {
@@ -293,10 +345,10 @@ mod tests {
         let mut cpu = cpu(0, CpuKind::Nrt);
         cpu.stat[EVICTION] = 5;
         let reading =
-            Reading { now_ns: 10, started_ns: 10, policy_seq: 0, cpus: vec![cpu.clone()] };
+            Reading { now_ns: 10, started_ns: 10, cpus: vec![cpu.clone()], ..Reading::default() };
         close(Metrics::between(None, &reading).evictions_per_s, 0.0);
         cpu.stat[EVICTION] = 3;
-        let later = Reading { now_ns: 20, started_ns: 10, policy_seq: 0, cpus: vec![cpu] };
+        let later = Reading { now_ns: 20, started_ns: 10, cpus: vec![cpu], ..Reading::default() };
         close(Metrics::between(Some(&reading), &later).evictions_per_s, 0.0);
     }
 }

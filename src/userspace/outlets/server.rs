@@ -2,19 +2,26 @@
 //! The statistics socket that scxtop and scx's OpenMetrics script read, and the
 //! client behind `--monitor`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use scx_stats::prelude::*;
 
 use super::line;
-use crate::model::{CpuMetrics, Metrics, Reading, TaskReading};
+use crate::feed::{Hub, Source, Wanted};
+use crate::model::{CpuMetrics, Metrics, Reading, TaskMetrics, TaskReading};
 
 /// Where scx's tools look for the statistics of the scheduler in charge.
 pub const SOCKET: &str = "/var/run/scx/root/stats";
+
+/// How much longer than an interval it may take until the daemon has one: it may have to load
+/// the BPF programs again.
+const WATCH_TIME: Duration = Duration::from_secs(30);
 
 /// What a client wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +56,10 @@ impl Server {
     ///
     /// # Errors
     /// When the socket cannot be made.
-    pub fn launch(path: &Path) -> Result<Self> {
+    pub fn launch(path: &Path, hub: &Arc<Hub>) -> Result<Self> {
         let missing = |dir: &&Path| !dir.exists();
         let made = path.ancestors().skip(1).take_while(missing).map(Path::to_owned).collect();
-        let server = StatsServer::new(data()).set_path(path).launch();
+        let server = StatsServer::new(data(hub)).set_path(path).launch();
         let server = server.context("starting the statistics server")?;
         Ok(Self { server: Some(server), path: path.to_owned(), made })
     }
@@ -78,12 +85,14 @@ impl Drop for Server {
 }
 
 /// What the server serves.
-pub fn data() -> StatsServerData<Ask, Answer> {
+pub fn data(hub: &Arc<Hub>) -> StatsServerData<Ask, Answer> {
     StatsServerData::new()
         .add_meta(Metrics::meta())
         .add_meta(CpuMetrics::meta())
         .add_ops("top", StatsOps { open: top(), close: None })
+        .add_meta(TaskMetrics::meta())
         .add_ops("task", StatsOps { open: task(), close: None })
+        .add_ops("tasks", StatsOps { open: tasks(Arc::clone(hub)), close: None })
 }
 
 /// Each client has its own previous reading: its rates are about the time since it last
@@ -117,12 +126,28 @@ fn task() -> Box<dyn StatsOpener<Ask, Answer>> {
     })
 }
 
-/// Writes the description of every figure: `--help-stats`.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn describe(out: &mut impl std::io::Write) -> Result<()> {
-    data().describe_meta(out, None)
+/// All tasks by thread id, watched for a second, or for as long as the argument `interval`
+/// says; not at all while nobody asks.
+fn tasks(hub: Arc<Hub>) -> Box<dyn StatsOpener<Ask, Answer>> {
+    Box::new(move |_| {
+        let hub = Arc::clone(&hub);
+        let read: Box<dyn StatsReader<Ask, Answer>> = Box::new(move |args, _| {
+            let mut wanted = Wanted::default();
+            if let Some(secs) = args.get("interval") {
+                let interval = secs.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+                wanted.interval = interval
+                    .filter(|t| (Wanted::INTERVAL_MIN..=Wanted::INTERVAL_MAX).contains(t))
+                    .with_context(|| format!("interval \"{secs}\" is not 0.1 to 60 seconds"))?;
+            }
+            let deadline = Instant::now() + wanted.interval + WATCH_TIME;
+            let mut source = Source::inside(&hub, wanted).context("too many watch already")?;
+            let snapshot = source.next(Some(deadline)).map_err(anyhow::Error::from)?;
+            let snapshot = snapshot.context("the daemon is busy or ends: no interval came")?;
+            let tasks = snapshot.tasks.iter().map(|(tid, task)| (tid, &task.metrics));
+            Ok(serde_json::to_value(tasks.collect::<BTreeMap<_, _>>())?)
+        });
+        Ok(read)
+    })
 }
 
 /// Prints a line every `interval` about a scheduler that runs already, and
@@ -149,6 +174,8 @@ pub fn monitor(interval: Duration) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::frame::kind;
+    use crate::feed::{Next, To};
 
     #[test]
     fn every_figure_has_a_description() {
@@ -161,20 +188,13 @@ mod tests {
                 );
             }
         }
-        let mut text = Vec::new();
-        describe(&mut text).expect("described");
-        let text = String::from_utf8(text).expect("UTF-8");
-        assert!(
-            text.contains("[Metrics") && text.contains("[CpuMetrics") && text.contains("must be 0"),
-            "{text}"
-        );
     }
 
     #[test]
     fn a_client_gets_rates_since_it_last_asked() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("scx/root/stats");
-        let server = Server::launch(&path).expect("launched");
+        let server = Server::launch(&path, &Arc::default()).expect("launched");
         let (answer, ask) = server.channels();
         let daemon = std::thread::spawn(move || {
             for second in 1..=2 {
@@ -195,10 +215,55 @@ mod tests {
     }
 
     #[test]
+    fn a_client_gets_all_tasks_of_one_interval() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("stats");
+        let hub = Arc::new(Hub::default());
+        let _server = Server::launch(&path, &hub).expect("launched");
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/small.artis");
+        let daemon = {
+            let hub = Arc::clone(&hub);
+            std::thread::spawn(move || {
+                let changes = hub.changes();
+                while !hub.has_new() {
+                    changes.recv_timeout(Duration::from_secs(60)).expect("somebody asks");
+                }
+                let interval = hub.wanted().expect("a viewer").interval;
+                let mut frames = crate::feed::replay(&recorded).expect("a recording");
+                let mut to = To::New;
+                let mut bytes = Vec::new();
+                while let Next::Frame(frame) = frames.next(None).expect("sound") {
+                    bytes.extend(frame.bytes);
+                    if frame.kind == kind::READING {
+                        hub.send(to, &std::mem::take(&mut bytes), true);
+                        to = To::Begun;
+                    }
+                }
+                interval
+            })
+        };
+        let mut client =
+            StatsClient::new().set_path(&path).connect(Some(5_000)).expect("connected");
+        let mut ask = |interval: &str| {
+            let args = [("target", "tasks"), ("interval", interval)];
+            let args = args.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec();
+            client.request::<BTreeMap<u64, TaskMetrics>>("stats", args)
+        };
+        for wrong in ["0", "61", "x"] {
+            assert!(ask(wrong).is_err(), "{wrong}");
+        }
+        let tasks = ask("0.5").expect("tasks");
+        assert_eq!(daemon.join().expect("no panic"), Duration::from_millis(500));
+        let hard: Vec<_> = tasks.values().filter(|task| task.class == "RT0").collect();
+        assert!(hard.len() == 1 && hard[0].comm == "cyclictest", "{hard:?}");
+        assert!(hub.wanted().is_none(), "it goes on watching");
+    }
+
+    #[test]
     fn a_client_asks_about_a_task() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("stats");
-        let server = Server::launch(&path).expect("launched");
+        let server = Server::launch(&path, &Arc::default()).expect("launched");
         let (answer, ask) = server.channels();
         let daemon = std::thread::spawn(move || {
             while let Ok(Ask::Task(tid)) = ask.recv() {

@@ -57,6 +57,8 @@ macro_rules! functions {
 }
 
 functions! {
+    hist_slot = artis_hist_slot(ns: u64) -> u32;
+    hist_from = artis_hist_from(slot: u32) -> u64;
     share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;
     share_at = artis_share_at(share: &RtShare, now_ns: u64) -> u32;
     share_switch = artis_share_switch(share: &mut RtShare, now_ns: u64, in_rt: bool);

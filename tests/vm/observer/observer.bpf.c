@@ -15,6 +15,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "observer.h"
+#include "judge.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -24,15 +25,9 @@ char _license[] SEC("license") = "GPL";
 #define FAULT_FLAG_TRIED_ (1 << 5)
 #define FAULT_FLAG_USER_ (1 << 6)
 
-#define FUTEX_CMD_MASK_ 127
-#define FUTEX_WAIT_ 0
-#define FUTEX_WAIT_BITSET_ 9
-
 /* may change while it is attached */
 u64 rt_mask;
 u64 nrt_mask;
-const volatile u32 poll_fds_max;
-const volatile u8 call_class[OBS_NR_CALLS];
 
 struct obs_cpu seen[OBS_MAX_CPUS];
 /* off at first: the probes stay attached */
@@ -95,27 +90,6 @@ static void offence(struct task_struct *p, u32 cpu, u32 cause, u32 nr)
 	__sync_fetch_and_add(&o->times, 1);
 	o->cpu = cpu;
 	o->pid = p->pid;
-}
-
-static bool futex_waits(struct pt_regs *regs)
-{
-	u32 op = (u32)BPF_CORE_READ(regs, si) & FUTEX_CMD_MASK_;
-
-	return op == FUTEX_WAIT_ || op == FUTEX_WAIT_BITSET_;
-}
-
-static bool endangers(struct pt_regs *regs, u32 nr)
-{
-	switch (nr < OBS_NR_CALLS ? call_class[nr] : OBS_ENDANGERING) {
-	case OBS_OTHER:
-		return false;
-	case OBS_FUTEX:
-		return !futex_waits(regs);
-	case OBS_POLL:
-		return (u32)BPF_CORE_READ(regs, si) > poll_fds_max;
-	default:
-		return true;
-	}
 }
 
 static void enter_body(struct task_struct *p, u32 nr)

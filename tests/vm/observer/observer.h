@@ -45,6 +45,16 @@ enum observer_cause {
 	OBS_CAUSE_FAULT_AGAIN = 5, /* the fault is handled for the second time */
 };
 
+/* What one task did; times in ns. */
+struct obs_entries {
+	u64 calls;
+	u64 faults;
+	u64 waits;
+	u64 wait_ns;
+	u64 wait_max_ns;
+	u64 woken_ns;
+};
+
 /* What was seen on one CPU; of movable non-real-time tasks unless said. */
 struct obs_cpu {
 	u64 endangering;

@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod classes;
 pub mod cpus;
 pub mod daemon;
+pub mod entries;
 pub mod failure;
 pub mod guest;
 pub mod load;

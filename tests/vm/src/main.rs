@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use artis_vm::cpus::Cpus;
@@ -100,6 +101,8 @@ enum Cmd {
         #[command(flatten)]
         machine: Machine,
     },
+    /// Threads that do nothing but wake up once a second, until a signal ends them
+    Crowd { threads: u32 },
     /// One task of a known kind
     #[command(hide = true)]
     Worker {
@@ -163,9 +166,27 @@ fn run(command: Cmd) -> Result<ExitCode> {
             println!("{}", serde_json::to_string_pretty(&verifier::programs_besides(&known)?)?);
             daemon.finish()?;
         }
+        Cmd::Crowd { threads } => crowd(threads)?,
         Cmd::Worker { board, slot, spec } => worker::run(&spec, &Board::open(&board)?, slot)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// So many threads, their wake-ups spread over the second.
+fn crowd(threads: u32) -> Result<()> {
+    for i in 0..threads {
+        let offset = Duration::from_secs(1) * i / threads.max(1);
+        let sleeper = std::thread::Builder::new().stack_size(64 * 1024);
+        sleeper.name(format!("crowd.{i}")).spawn(move || {
+            std::thread::sleep(offset);
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        })?;
+    }
+    loop {
+        std::thread::park();
+    }
 }
 
 fn scenario(name: &str, machine: Machine) -> Result<ExitCode> {

@@ -4,13 +4,13 @@
 
 mod chart;
 mod grids;
-mod palette;
 mod side;
 
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use askama::Template;
+use page::palette;
 
 use self::chart::{Chart, Grid};
 use self::side::{Keys, Side};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What stands side by side: the runs under each scheduler. A single run is one side.
 
-use super::palette::{SERIES, series};
 use crate::result::{Group, Run};
+use page::palette::{SERIES, series};
 
 /// The runs under one scheduler.
 #[derive(Clone, Copy)]

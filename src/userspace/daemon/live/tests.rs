@@ -75,6 +75,7 @@ fn setup(rt: &str) -> Setup {
         partition,
         watchdog_ms: None,
         exit_dump_len: 0,
+        ring_bytes: 4 << 20,
         warnings: Vec::new(),
         libbpf: opts.libbpf,
     }

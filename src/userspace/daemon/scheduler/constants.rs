@@ -41,6 +41,11 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     skel.progs.artis_sys_enter.set_autoload(!lean);
     skel.progs.artis_sys_enter_btf.set_autoload(lean);
 
+    skel.maps.records.set_max_entries(setup.ring_bytes)?;
+    // attached while somebody watches, see watch.rs; the others are attached with the scheduler
+    skel.progs.artis_sched_waking.set_autoload(true);
+    skel.progs.artis_sched_waking.set_autoattach(false);
+
     let ops = skel.struct_ops.artis_ops_mut();
     ops.exit_dump_len = setup.exit_dump_len;
     ops.timeout_ms = setup.watchdog_ms.unwrap_or_else(kernel::default_watchdog_ms);

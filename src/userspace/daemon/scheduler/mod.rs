@@ -6,6 +6,9 @@ mod change;
 mod constants;
 mod read;
 mod report;
+mod watch;
+
+pub use watch::Watched;
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -21,6 +24,7 @@ use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
 use crate::abi::{PutBack, artis_sample};
 use crate::config::Partition;
 use crate::model::Reading;
+use watch::Watch;
 
 /// The BPF programs, through the verifier but not in charge.
 pub struct Loaded<'obj> {
@@ -34,6 +38,8 @@ pub struct Scheduler<'obj> {
     link: Option<Link>,
     partition: Partition,
     started_ns: u64,
+    /// Exists while somebody watches.
+    watch: Option<Watch>,
 }
 
 impl<'obj> Loaded<'obj> {
@@ -70,6 +76,7 @@ impl<'obj> Loaded<'obj> {
             link: Some(link),
             partition: setup.partition.clone(),
             started_ns,
+            watch: None,
         })
     }
 }

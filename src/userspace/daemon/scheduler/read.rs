@@ -12,7 +12,7 @@ use super::{Scheduler, sample};
 use crate::abi::bindings::ARTIS_SHARE_SHIFT;
 use crate::abi::{CpuKind, MAX_LLCS, artis_cpu};
 use crate::daemon::task;
-use crate::model::{CpuReading, Reading, RtShare, Task, TaskReading, printable};
+use crate::model::{CpuReading, Hist, Reading, RtShare, Running, TaskReading, printable};
 
 impl Scheduler<'_> {
     /// Looks at all counters now.
@@ -26,7 +26,8 @@ impl Scheduler<'_> {
         let mut cpus: Vec<_> = self.cpu_ids().map(read).collect();
         self.leave_out_self(&mut cpus);
         let policy_seq = self.skel.maps.data_policy_data.as_ref().map_or(0, |data| data.policy.seq);
-        Ok(Reading { now_ns, started_ns: self.started_ns, policy_seq, cpus })
+        let started_ns = self.started_ns;
+        Ok(Reading { now_ns, started_ns, policy_seq, every_task: false, cpus })
     }
 
     /// Takes the weight of the thread that reads off the CPUs where it runs. It is there
@@ -124,6 +125,13 @@ impl Scheduler<'_> {
                 CpuKind::Nrt => u64::from(cpu.shared_queued),
                 _ => 0,
             },
+            fifo_queued: cpu.fifo_queued.into(),
+            pushed_in: cpu.pushed_in.into(),
+            residence: Hist(cpu.residence.slot.map(u64::from).to_vec()),
+            arrival: Hist(cpu.arrival.slot.map(u64::from).to_vec()),
+            records: cpu.records,
+            records_lost: cpu.records_lost,
+            records_over: cpu.records_over,
             stat: cpu.stat,
         }
     }
@@ -138,13 +146,13 @@ pub(super) fn rt_comm(cpu: &artis_cpu) -> String {
     printable(&cpu.rt_comm.map(i8::cast_unsigned))
 }
 
-fn running(cpu: &artis_cpu) -> Option<Task> {
+fn running(cpu: &artis_cpu) -> Option<Running> {
     if cpu.rt.in_rt != 0 {
-        return Some(Task { pid: cpu.rt_pid, comm: rt_comm(cpu), realtime: true });
+        return Some(Running { pid: cpu.rt_pid, comm: rt_comm(cpu), realtime: true });
     }
     (cpu.ext_running != 0 && cpu.curr_pid != 0).then(|| {
         // a thread that has ended meanwhile has no name any more
         let comm = fs::read(format!("/proc/{}/comm", cpu.curr_pid)).unwrap_or_default();
-        Task { pid: cpu.curr_pid, comm: printable(comm.trim_ascii_end()), realtime: false }
+        Running { pid: cpu.curr_pid, comm: printable(comm.trim_ascii_end()), realtime: false }
     })
 }

@@ -15,6 +15,7 @@ mod predict;
 mod running;
 mod scenes;
 mod share;
+mod tally;
 mod topology;
 mod truth;
 mod verify;
@@ -120,6 +121,7 @@ pub const ALL: &[Scenario] = &[
     loading::BAD_ARGS,
     hotplug::HOTPLUG,
     evictions::TASK_EVICTIONS,
+    tally::TALLY,
     share::RT_SHARE,
     share::IDLE_RT_USED,
     balance::TWO_CPUS,

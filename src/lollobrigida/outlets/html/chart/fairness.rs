@@ -6,10 +6,10 @@ use plotters::style::text_anchor::HPos;
 
 use super::rows::{Axis, Frame, height};
 use super::{Chart, Grid, block, label};
-use crate::outlets::html::palette::series;
 use crate::outlets::html::side::{Row, Side, rows};
 use crate::outlets::units::text;
 use crate::result::figures::{self, Unit};
+use page::palette::series;
 
 /// `None`: no group has two tasks that finished.
 pub fn chart(sides: &[Side]) -> Result<Option<Chart>> {

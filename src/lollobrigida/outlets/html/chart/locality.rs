@@ -9,9 +9,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::{Area, Chart, Grid, WIDTHS, block, failed, fitting, label, letters};
-use crate::outlets::html::palette::{GRID, SERIES};
 use crate::outlets::html::side::{Side, task_name};
 use crate::result::Run;
+use page::palette::{GRID, SERIES};
 
 /// Tasks beyond which a row stands for a group.
 const MOST_TASKS: usize = 48;

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::{Area, failed, fitting, font, label};
-use crate::outlets::html::palette::{GRID, INK};
+use page::palette::{GRID, INK};
 
 /// Of a row, its label included.
 const ROW: u32 = 52;

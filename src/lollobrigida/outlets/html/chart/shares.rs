@@ -6,12 +6,12 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::{Area, Chart, CpuRows, Grid, block, failed, label};
-use crate::outlets::html::palette::Colour;
-use crate::outlets::html::palette::{GRID, INK, PAGE, REST, SERIES};
 use crate::outlets::html::side::Side;
 use crate::outlets::units::text;
 use crate::result::figures::{self, Unit};
 use crate::result::{Cpu, Run};
+use page::palette::Colour;
+use page::palette::{GRID, INK, PAGE, REST, SERIES};
 
 const RIGHT: i32 = 24;
 const AXIS: i32 = 30;

@@ -6,9 +6,9 @@ use plotters::prelude::*;
 
 use super::lanes::{Lane, lanes};
 use super::{Area, Chart, CpuRows, Grid, WIDTHS, block, failed, font};
-use crate::outlets::html::palette::{GRID, INK, series};
 use crate::outlets::html::side::{Keys, Side};
 use crate::outlets::units::ns;
+use page::palette::{GRID, INK, series};
 
 /// For the time axis below, px.
 const BOTTOM: u32 = 44;

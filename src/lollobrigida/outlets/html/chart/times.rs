@@ -7,10 +7,10 @@ use plotters::prelude::*;
 
 use super::rows::{Axis, Frame, height};
 use super::{Chart, Grid, failed};
-use crate::outlets::html::palette::{INK, series};
 use crate::outlets::html::side::{Row, Side, rows};
 use crate::outlets::units::text;
 use crate::result::figures::Unit;
+use page::palette::{INK, series};
 
 /// Points of a row beyond which they are not drawn: they would be a bar.
 const MOST_POINTS: usize = 300;

@@ -7,11 +7,11 @@ use plotters::prelude::*;
 
 use super::rows::{Axis, Frame, height};
 use super::{Chart, Grid, failed};
-use crate::outlets::html::palette::series;
 use crate::outlets::html::side::{Row, Side, rows};
 use crate::outlets::units::{ns, text};
 use crate::result::Latency;
 use crate::result::figures::Unit;
+use page::palette::series;
 
 /// `None`: nobody slept, or it is not known.
 pub fn chart(sides: &[Side]) -> Result<Option<Chart>> {

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A histogram of times, as both languages see it; policy/hist.h says which slot is whose. */
+#ifndef ARTIS_ABI_HIST_H
+#define ARTIS_ABI_HIST_H
+
+#include "types.h"
+
+/* Times below 2^FIRST ns share the first slot, those from 2^LAST ns on the last. */
+#define ARTIS_HIST_FIRST 9
+#define ARTIS_HIST_LAST 32
+#define ARTIS_HIST_SLOTS 48
+
+struct artis_hist {
+	u32 slot[ARTIS_HIST_SLOTS];
+};
+
+_Static_assert(ARTIS_HIST_SLOTS == 2 * (ARTIS_HIST_LAST - ARTIS_HIST_FIRST) + 2,
+	       "two slots for each power of two, and one for the rest on either side");
+
+#endif /* ARTIS_ABI_HIST_H */

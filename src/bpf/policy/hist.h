@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Histograms of times: two slots for each power of two, from half a microsecond
+ * to four seconds, so a percentile read from one is right within a factor of
+ * 1.5. Small enough to keep one for each task.
+ *
+ * Pure: compiled for BPF, for the host tests, and read by Rust
+ * (src/userspace/model/hist.rs has the same bounds; tests/policy compares).
+ */
+#ifndef ARTIS_POLICY_HIST_H
+#define ARTIS_POLICY_HIST_H
+
+#include "../abi/hist.h"
+
+/* Position of the highest bit that is set in @v, which is not 0. Without a loop: for the verifier. */
+static inline u32 artis_log2(u64 v)
+{
+	u32 r, shift;
+
+	r = (v > 0xffffffffULL) << 5;
+	v >>= r;
+	shift = (v > 0xffff) << 4;
+	v >>= shift;
+	r |= shift;
+	shift = (v > 0xff) << 3;
+	v >>= shift;
+	r |= shift;
+	shift = (v > 0xf) << 2;
+	v >>= shift;
+	r |= shift;
+	shift = (v > 0x3) << 1;
+	v >>= shift;
+	r |= shift;
+	return r | (u32)(v >> 1);
+}
+
+/* The slot of a time of @ns. */
+static inline u32 artis_hist_slot(u64 ns)
+{
+	u32 e;
+
+	if (ns < 1ULL << ARTIS_HIST_FIRST)
+		return 0;
+	if (ns >= 1ULL << ARTIS_HIST_LAST)
+		return ARTIS_HIST_SLOTS - 1;
+	e = artis_log2(ns);
+	return 1 + (e - ARTIS_HIST_FIRST) * 2 + (u32)(ns >> (e - 1) & 1);
+}
+
+/* The least time, ns, of @slot. */
+static inline u64 artis_hist_from(u32 slot)
+{
+	u32 e = ARTIS_HIST_FIRST + (slot - 1) / 2;
+
+	if (!slot)
+		return 0;
+	return (1ULL << e) + ((slot - 1) % 2 ? 1ULL << (e - 1) : 0);
+}
+
+#endif /* ARTIS_POLICY_HIST_H */

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The totals of each task, kept while somebody watches: one branch on the way
+ * otherwise. Nothing here writes to the ring buffer but an event that was asked
+ * for; events are written without waking their reader, since that would be an
+ * interrupt to the CPU that writes, and it may be an RT CPU.
+ */
+#ifndef ARTIS_REPORT_TALLY_BPF_H
+#define ARTIS_REPORT_TALLY_BPF_H
+
+/* The stats of @t; what was under way when nobody watched is forgotten. */
+static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
+{
+	if (unlikely(t->watch_seq != watch_seq)) {
+		t->watch_seq = watch_seq;
+		t->told_exec_ns = 0;
+		t->stats.ready_ns = 0;
+		t->stats.evict_entry_ns = 0;
+		t->stats.why = ARTIS_NR_STATS;
+	}
+	return &t->stats;
+}
+
+/* @t waits for a CPU from now on. */
+static __always_inline void tally_ready(struct artis_task *t)
+{
+	struct artis_task_stats *s;
+
+	if (!watches(ARTIS_WATCH_TASKS))
+		return;
+	s = stats_of(t);
+	if (!s->ready_ns)
+		s->ready_ns = scx_bpf_now();
+}
+
+/* @t was queued because of @why. */
+static __always_inline void tally_why(struct artis_task *t, enum artis_stat why)
+{
+	if (watches(ARTIS_WATCH_TASKS))
+		stats_of(t)->why = why;
+}
+
+/* @t goes through a FIFO. */
+static __always_inline void tally_fifo(struct artis_task *t)
+{
+	if (watches(ARTIS_WATCH_TASKS))
+		t->stats.evict_fifo = 1;
+}
+
+/* The next task that runs on @c was taken from elsewhere. */
+static __always_inline void tally_took(struct artis_cpu *c, enum artis_stat why)
+{
+	if (watches(ARTIS_WATCH_TASKS))
+		c->took = why + 1;
+}
+
+/*
+ * The task on this CPU attempts with @cause. Global: the entry hooks are to stay small. Without a
+ * clock, which would cost more than all the rest; the end of the run tells when it was.
+ */
+__noinline int tally_cause(u32 cause)
+{
+	struct artis_run_causes *causes = &this_cpu()->causes;
+	u32 i;
+
+	for (i = 0; i < ARTIS_RUN_CAUSES; i++) {
+		if (causes->cause[i] == cause && i < causes->n) {
+			causes->times[i]++;
+			return 0;
+		}
+		if (i >= causes->n) {
+			causes->cause[i] = cause;
+			causes->times[i] = 1;
+			causes->n = i + 1;
+			return 0;
+		}
+	}
+	causes->other++;
+	return 0;
+}
+
+/*
+ * The place of @cause in the list of @s, which it gets if need be. A cause that comes when the
+ * list is full takes the place of the one with the fewest attempts, which then count as other: so a
+ * frequent cause is in the list however late it came. Returns ARTIS_NR_CAUSES for no place.
+ */
+static __always_inline u32 cause_place(struct artis_task_stats *s, u32 cause)
+{
+	u32 i, least = 0;
+
+	for (i = 0; i < ARTIS_NR_CAUSES; i++) {
+		struct artis_cause *had = &s->causes[i];
+
+		if (!had->cause)
+			had->cause = cause;
+		if (had->cause == cause)
+			return i;
+		if (had->attempts + had->evictions <
+		    s->causes[least & (ARTIS_NR_CAUSES - 1)].attempts +
+			    s->causes[least & (ARTIS_NR_CAUSES - 1)].evictions)
+			least = i;
+	}
+	s->attempts_other += s->causes[least & (ARTIS_NR_CAUSES - 1)].attempts;
+	s->evictions_other += s->causes[least & (ARTIS_NR_CAUSES - 1)].evictions;
+	s->causes[least & (ARTIS_NR_CAUSES - 1)] = (struct artis_cause){ .cause = cause };
+	return least;
+}
+
+/* Remembers @attempts and @evictions with @cause, the last at @last_ns. */
+__noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attempts, u32 evictions,
+			       u64 last_ns)
+{
+	struct artis_cause *had;
+
+	if (!s)
+		return 0;
+	had = &s->causes[cause_place(s, cause) & (ARTIS_NR_CAUSES - 1)];
+	had->attempts += attempts;
+	had->evictions += evictions;
+	if (last_ns)
+		had->last_ns = last_ns;
+	return 0;
+}
+
+/*
+ * The causes of the run that ends on @cpu at @now_ns are @s's, and its attempts. Not those that the prediction
+ * counts: for it the end of a section is one, too.
+ */
+__noinline int tally_causes(struct artis_task_stats *s, s32 cpu, u64 now_ns)
+{
+	struct artis_run_causes *causes = &cpu_of(cpu)->causes;
+	u32 i;
+
+	if (!s)
+		return 0;
+	bpf_for(i, 0, ARTIS_RUN_CAUSES) {
+		u32 at = i & (ARTIS_RUN_CAUSES - 1);
+
+		if (i >= causes->n)
+			break;
+		tally_add_cause(s, causes->cause[at], causes->times[at], 0, now_ns);
+		s->attempts += causes->times[at];
+	}
+	s->attempts += causes->other;
+	s->attempts_other += causes->other;
+	causes->n = 0;
+	causes->other = 0;
+	return 0;
+}
+
+/* A wait of @s came to its end at @now_ns. Returns how long it was, ns; 0: none was known. */
+static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
+{
+	u64 wait_ns = now_ns - s->ready_ns;
+
+	if (!s->ready_ns)
+		return 0;
+	s->ready_ns = 0;
+	/* clocks of two CPUs may differ a little */
+	if ((s64)wait_ns < 0)
+		wait_ns = 0;
+	s->waits++;
+	s->wait_ns += wait_ns;
+	hist_add(&s->wait, wait_ns);
+	if (wait_ns >= s->wait_max_ns) {
+		s->wait_max_ns = wait_ns;
+		s->wait_max_at_ns = now_ns;
+		s->wait_max_after_pid = 0;
+		s->wait_max_after[0] = 0;
+	}
+	return wait_ns;
+}
+
+/* An evicted task has arrived on NRT CPU @cpu. */
+static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
+					  const struct task_struct *p, u64 now_ns)
+{
+	struct artis_eviction_record *r;
+
+	hist_add(&c->arrival, now_ns > s->evict_entry_ns ? now_ns - s->evict_entry_ns : 0);
+	if (watches(ARTIS_WATCH_EVENTS) && in_budget(c, now_ns)) {
+		r = record_begin(ARTIS_RECORD_EVICTION, sizeof(*r), now_ns);
+		if (r) {
+			r->pid = p->pid;
+			r->cause = s->evict_cause;
+			r->from = s->evict_from;
+			r->to = cpu;
+			r->fifo = s->evict_fifo;
+			__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+			r->entry_ns = s->evict_entry_ns;
+			r->left_ns = s->evict_left_ns;
+			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+		}
+	}
+	s->evict_entry_ns = 0;
+}
+
+/* A task that ran elsewhere before begins to run on @cpu. */
+static __always_inline void tally_moved(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
+					const struct task_struct *p, u32 why, u64 wait_ns,
+					u64 now_ns)
+{
+	struct artis_placed *placed = &s->placed[s->nr_placed++ & (ARTIS_NR_PLACED - 1)];
+	struct artis_move_record *r;
+
+	placed->time_ns = now_ns;
+	placed->why = why;
+	placed->cpu = cpu;
+	if (why == ARTIS_STAT_PUSH || why == ARTIS_STAT_BALANCE_RT)
+		c->pushed_in++;
+	if (why == ARTIS_STAT_PUSH)
+		s->pushes++;
+	if (watches(ARTIS_WATCH_EVENTS) && in_budget(c, now_ns)) {
+		r = record_begin(ARTIS_RECORD_MOVE, sizeof(*r), now_ns);
+		if (r) {
+			r->pid = p->pid;
+			r->why = why;
+			r->from = s->cpu;
+			r->to = cpu;
+			r->pad = 0;
+			__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+			r->wait_ns = wait_ns;
+			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+		}
+	}
+	s->cpu = cpu;
+}
+
+/* Ext task @p begins to run on @c, which is @cpu. */
+static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_task *t,
+				    struct task_struct *p)
+{
+	struct artis_task_stats *s = stats_of(t);
+	u64 now_ns = scx_bpf_now();
+	u64 wait_ns = tally_waited(s, now_ns);
+	u32 why = c->took ? c->took - 1 : s->why;
+
+	c->took = 0;
+	c->causes.n = 0;
+	c->causes.other = 0;
+	c->run_since_ns = now_ns;
+	s->runs[c->kind == ARTIS_CPU_RT]++;
+	if (s->evict_entry_ns && c->kind == ARTIS_CPU_NRT) {
+		tally_arrived(c, cpu, s, p, now_ns);
+		why = ARTIS_STAT_EVICTION;
+	}
+	if (s->cpu != cpu || !s->nr_placed)
+		tally_moved(c, cpu, s, p, why, wait_ns, now_ns);
+	s->why = ARTIS_NR_STATS;
+}
+
+/* The run of @p that began at @begin_ns on @c is over. */
+static __always_inline void tell_run(struct artis_cpu *c, s32 cpu, const struct task_struct *p,
+				     bool rt, bool runnable, u64 begin_ns, u64 now_ns)
+{
+	struct artis_run_record *r;
+
+	if (!watches(ARTIS_WATCH_RUNS) || !begin_ns || !in_budget(c, now_ns))
+		return;
+	r = record_begin(ARTIS_RECORD_RUN, sizeof(*r), now_ns);
+	if (!r)
+		return;
+	r->pid = p->pid;
+	r->cpu = cpu;
+	r->rt = rt;
+	r->runnable = runnable;
+	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+	r->begin_ns = begin_ns;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+/* Ext task @p stops on @c, which is @cpu; @c still has the eviction that is the reason, if one is. */
+static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_task *t,
+				  struct task_struct *p, bool runnable)
+{
+	struct artis_task_stats *s = stats_of(t);
+	u64 now_ns = scx_bpf_now();
+
+	if (c->causes.n || c->causes.other)
+		tally_causes(s, cpu, now_ns);
+	if (c->evict_cause) {
+		if (is_wasted(t))
+			s->misses++;
+		else
+			s->hits++;
+		s->evict_cause = c->evict_cause;
+		s->evict_from = cpu;
+		s->evict_fifo = 0;
+		s->evict_entry_ns = c->section_since_ns;
+		s->evict_left_ns = now_ns;
+	}
+	tell_run(c, cpu, p, false, runnable, c->run_since_ns, now_ns);
+	c->run_since_ns = 0;
+}
+
+/* Real-time task @p begins to run on @c, which is @cpu, after @prev. */
+static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *p,
+				       struct task_struct *prev)
+{
+	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	struct artis_task_stats *s;
+	u64 wait_max_ns;
+
+	if (!t)
+		return;
+	s = stats_of(t);
+	t->exec_start_ns = p->se.sum_exec_runtime;
+	s->runs[c->kind == ARTIS_CPU_RT]++;
+	wait_max_ns = s->wait_max_ns;
+	tally_waited(s, c->rt_since_ns);
+	if (s->wait_max_ns == wait_max_ns)
+		return;
+	/* the longest so far: who was in its way? */
+	s->wait_max_after_pid = prev->pid;
+	__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(s->wait_max_after));
+}
+
+/* Real-time task @p, which ran since @begin_ns, stops on @c, which is @cpu. */
+static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_struct *p)
+{
+	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	u64 now_ns = scx_bpf_now();
+	u64 held_ns = now_ns - c->rt_since_ns, ran_ns;
+
+	if (!t || c->rt_pid != p->pid)
+		return;
+	/* as the kernel accounts it, without interrupts; nobody may have watched when it began */
+	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
+	if (ran_ns > held_ns)
+		ran_ns = held_ns;
+	if ((s64)ran_ns > 0)
+		stats_of(t)->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
+	tell_run(c, cpu, p, true, false, c->rt_since_ns, now_ns);
+}
+
+/* A real-time task is woken: its wait begins in its waker, with the interrupt that is to come. */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(artis_sched_waking, struct task_struct *p)
+{
+	struct artis_task *t;
+
+	if (likely(!is_realtime(p)) || !watches(ARTIS_WATCH_TASKS))
+		return 0;
+	t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	if (t)
+		tally_ready(t);
+	return 0;
+}
+
+#endif /* ARTIS_REPORT_TALLY_BPF_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The totals of each task, once in an interval: the daemon runs a program that
+ * walks over all tasks and writes a record of each that ran since its last one.
+ * So 2,000 tasks are 2,000 records at most, however often they switch, and no
+ * CPU but the daemon's writes them.
+ */
+#ifndef ARTIS_REPORT_WALK_BPF_H
+#define ARTIS_REPORT_WALK_BPF_H
+
+#include "tally.bpf.h"
+
+/* kernel/bpf/task_iter.c; scx's headers do not declare them */
+extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
+			     unsigned int flags) __ksym __weak;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
+
+/* How @p is treated, which may run on NRT CPUs or may not. */
+static __always_inline u8 class_of(const struct task_struct *p, bool movable)
+{
+	if (is_realtime(p)) {
+		if (p->flags & PF_KTHREAD)
+			return ARTIS_CLASS_KERNEL_RT;
+		return movable ? ARTIS_CLASS_RT_FREE : ARTIS_CLASS_RT0;
+	}
+	if (is_kernel_task(p))
+		return ARTIS_CLASS_KERNEL;
+	return movable && p->nr_cpus_allowed > 1 ? ARTIS_CLASS_NRT : ARTIS_CLASS_BOUND;
+}
+
+/* Writes the record of @p. False: there was no room, which is counted. */
+static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bool exited)
+{
+	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
+	struct artis_task_record *r;
+
+	if (!nrt || !rt)
+		return false;
+	r = record_begin(ARTIS_RECORD_TASK, sizeof(*r), scx_bpf_now());
+	if (!r)
+		return false;
+	r->pid = p->pid;
+	r->tgid = p->tgid;
+	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+	r->start_ns = p->start_time;
+	r->exec_ns = p->se.sum_exec_runtime;
+	r->policy = p->policy;
+	r->prio = p->prio;
+	r->normal_prio = p->normal_prio;
+	r->nice = p->static_prio - 120;
+	r->cpu = scx_bpf_task_cpu(p);
+	/* not as @t remembers: real-time tasks change theirs without a word to us */
+	r->movable = bpf_cpumask_intersects(p->cpus_ptr, nrt);
+	r->rt_allowed = bpf_cpumask_intersects(p->cpus_ptr, rt);
+	r->class = class_of(p, r->movable);
+	r->exited = exited;
+	r->runnable = !p->__state; /* TASK_RUNNING */
+	r->calm = is_calm(t);
+	r->section = t->section;
+	r->pad = 0;
+	r->section_nr = t->section_nr;
+	r->nr_cpus_allowed = p->nr_cpus_allowed;
+	r->weight = t->weight;
+	__builtin_memcpy(&r->history, &t->history, sizeof(r->history));
+	__builtin_memcpy(&r->stats, &t->stats, sizeof(r->stats));
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+/* The last record of @p, which is on its way out. */
+static __always_inline void tell_exit(struct task_struct *p)
+{
+	struct artis_task *t;
+
+	if (!watches(ARTIS_WATCH_TASKS) || !in_budget(this_cpu(), scx_bpf_now()))
+		return;
+	t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	if (t)
+		tell_task(p, t, true);
+}
+
+/* One task of the walk: written if it ran since its last record, or if all are to be. */
+static __noinline bool walk_task(struct task_struct *p, bool all)
+{
+	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	u64 exec_ns;
+
+	/* a dead task that nobody has waited for told all when it went */
+	if (!t || p->exit_state)
+		return false;
+	stats_of(t);
+	exec_ns = p->se.sum_exec_runtime;
+	if (!all && exec_ns == t->told_exec_ns)
+		return false;
+	if (!tell_task(p, t, false))
+		return false;
+	t->told_exec_ns = exec_ns;
+	return true;
+}
+
+/* Run by the daemon once in an interval. */
+SEC("syscall")
+int artis_walk(struct artis_walk *walk)
+{
+	struct task_struct *p;
+
+	walk->tasks = 0;
+	walk->written = 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, p, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		walk->tasks++;
+		if (walk_task(p, walk->all))
+			walk->written++;
+	}
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+#endif /* ARTIS_REPORT_WALK_BPF_H */

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A stream in a file: the same frames, through gzip.
+
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+use super::frame::{Frame, kind};
+use super::stream::{Carrier, More, Next, Stream};
+use crate::exit::Failure;
+
+/// Bytes that are unpacked at a time.
+const PIECE: u64 = 64 * 1024;
+/// What any gzip file begins with (RFC 1952).
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// A file that a stream is written to.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    file: GzEncoder<File>,
+}
+
+impl Recorder {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// When it is there already, or cannot be made.
+    pub fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create_new(path).map_err(|error| {
+            let what = match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    "is there already, and is not overwritten: remove it or name another file"
+                        .into()
+                }
+                _ => format!("cannot be made ({error}): nothing was recorded"),
+            };
+            Failure::Told { code: 2, text: format!("{} {what}", path.display()) }
+        })?;
+        // the daemon's machine has other things to do than to pack well
+        Ok(Self { path: path.to_owned(), file: GzEncoder::new(file, Compression::fast()) })
+    }
+
+    /// Adds a frame. At the end of an interval all of it goes to the file: whoever is killed
+    /// leaves whole intervals.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn add(&mut self, frame: &Frame<'_>) -> Result<(), Failure> {
+        let written = self.file.write_all(frame.bytes);
+        let written = match frame.kind {
+            kind::READING => written.and_then(|()| self.file.flush()),
+            _ => written,
+        };
+        Ok(written.with_context(|| self.complaint())?)
+    }
+
+    /// Ends the file in good order. Returns its size, bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(mut self) -> Result<u64, Failure> {
+        let complaint = self.complaint();
+        self.file.try_finish().with_context(|| complaint.clone())?;
+        Ok(self.file.get_ref().metadata().context(complaint)?.len())
+    }
+
+    fn complaint(&self) -> String {
+        format!(
+            "writing {} (what is in it up to the last interval can be read)",
+            self.path.display()
+        )
+    }
+}
+
+/// Opens a recording: all of its frames.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn open(path: &Path) -> Result<Stream, Failure> {
+    let told = |what: String| Failure::Told { code: 2, text: format!("{} {what}", path.display()) };
+    let cannot = |error: io::Error| told(format!("cannot be read: {error}"));
+    let mut file = File::open(path).map_err(cannot)?;
+    let mut magic = Vec::new();
+    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(cannot)?;
+    if magic != MAGIC {
+        return Err(told("is no recording: scx_artis record FILE makes one".into()));
+    }
+    let file = GzDecoder::new(BufReader::new(io::Cursor::new(MAGIC).chain(file)));
+    let mut stream = Stream::new(Recording { path: path.to_owned(), file, fault: None });
+    match stream.peek(None) {
+        Ok(Next::Frame(frame)) if frame.kind == kind::BEGIN => Ok(stream),
+        _ => Err(told("holds no recording: scx_artis record FILE makes one".into())),
+    }
+}
+
+struct Recording<R> {
+    path: PathBuf,
+    file: GzDecoder<R>,
+    /// Why nothing comes any more, which is told after what came before.
+    fault: Option<io::Error>,
+}
+
+impl<R: Read + Send> Carrier for Recording<R> {
+    fn more(&mut self, buffer: &mut Vec<u8>, _deadline: Option<Instant>) -> Result<More, Failure> {
+        let begin = buffer.len();
+        if self.fault.is_none() {
+            self.fault = (&mut self.file).take(PIECE).read_to_end(buffer).err();
+        }
+        if buffer.len() > begin {
+            return Ok(More::Bytes);
+        }
+        match self.fault.take() {
+            None => Ok(More::End),
+            Some(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                log::warn!(
+                    "{} is cut off (was scx_artis record killed?): it is read to its last whole interval",
+                    self.path.display()
+                );
+                Ok(More::End)
+            }
+            Some(error) => Err(error)
+                .with_context(|| format!("reading {}, which is damaged", self.path.display()))?,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A histogram of times (src/bpf/policy/hist.h).
+
+use std::iter::Sum;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS, artis_hist};
+
+/// Number of slots.
+pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
+
+/// Numbers of times by their length: two slots for each power of two of nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Hist(pub Vec<u64>);
+
+impl Hist {
+    /// The least time of a slot, ns: `artis_hist_from` in C.
+    pub fn from_ns(slot: usize) -> u64 {
+        let Some(above) = slot.checked_sub(1) else { return 0 };
+        let octave = 1u64 << (FIRST as usize + above / 2);
+        octave + if above % 2 == 1 { octave / 2 } else { 0 }
+    }
+
+    /// How many times there are.
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The time that a share of `share` (0 to 1) does not exceed, ns: between the bounds of its
+    /// slot by how far into it the share lies. 0: there are none. At least the last slot's
+    /// bound (4.3 s) for one in there.
+    pub fn quantile_ns(&self, share: f64) -> f64 {
+        let wanted = share.clamp(0.0, 1.0) * self.count() as f64;
+        let mut before = 0.0;
+        for (slot, n) in self.0.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let n = *n as f64;
+            if before + n >= wanted {
+                let (from, to) = (Self::from_ns(slot) as f64, Self::from_ns(slot + 1) as f64);
+                let last = slot + 1 >= SLOTS;
+                return if last { from } else { from + (to - from) * (wanted - before) / n };
+            }
+            before += n;
+        }
+        0.0
+    }
+
+    /// What came since `before`. Where that has more (it began anew), all of it.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        if self.0.len() != before.0.len() || self.0.iter().zip(&before.0).any(|(n, b)| n < b) {
+            return self.clone();
+        }
+        Self(self.0.iter().zip(&before.0).map(|(n, b)| n - b).collect())
+    }
+}
+
+impl<'a> Sum<&'a Self> for Hist {
+    fn sum<I: Iterator<Item = &'a Self>>(hists: I) -> Self {
+        let mut sum = Vec::new();
+        for Self(slots) in hists {
+            sum.resize(sum.len().max(slots.len()), 0);
+            sum.iter_mut().zip(slots).for_each(|(sum, n)| *sum += n);
+        }
+        Self(sum)
+    }
+}
+
+impl From<&artis_hist> for Hist {
+    fn from(hist: &artis_hist) -> Self {
+        Self(hist.slot.iter().map(|n| u64::from(*n)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_lie_in_their_slots() {
+        let mut slots = vec![0; SLOTS];
+        (slots[3], slots[10]) = (99, 1);
+        let hist = Hist(slots);
+        let p50 = hist.quantile_ns(0.5);
+        assert!(p50 > Hist::from_ns(3) as f64 && p50 < Hist::from_ns(4) as f64, "{p50}");
+        assert!(hist.quantile_ns(0.999) > Hist::from_ns(10) as f64);
+        assert_eq!(Hist::default().quantile_ns(0.5), 0.0);
+        assert_eq!(Hist::from_ns(1), 512);
+        assert_eq!(Hist::from_ns(2), 768);
+        assert_eq!(Hist::from_ns(3), 1_024);
+    }
+
+    #[test]
+    fn a_sum_has_the_slots_of_all() {
+        let sum: Hist = [Hist(vec![1]), Hist(vec![2, 5])].iter().sum();
+        assert_eq!(sum, Hist(vec![3, 5]));
+    }
+
+    #[test]
+    fn what_came_since() {
+        let before = Hist(vec![1, 2]);
+        assert_eq!(Hist(vec![1, 5]).since(&before), Hist(vec![0, 3]));
+        assert_eq!(Hist(vec![0, 5]).since(&before), Hist(vec![0, 5]), "it began anew");
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Serves the last snapshot over HTTP. One thread does it all, for a bounded
+//! number of clients, each for a bounded time: anybody on this machine may
+//! connect, and the daemon has a scheduler to look after.
+
+use std::convert::Infallible;
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::sys::stat::{Mode, umask};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio::{net, runtime};
+
+use super::{Latest, text};
+use crate::config::Address;
+
+/// Clients at a time; more wait until the kernel's queue of them is full.
+const CLIENTS_MAX: usize = 16;
+/// How long a client may take to say what it wants.
+const REQUEST_TIME: Duration = Duration::from_secs(5);
+/// How long a client may take in all.
+const CLIENT_TIME: Duration = Duration::from_secs(20);
+/// Between two tries to accept a client, when that fails.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Of the text format of OpenMetrics.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Serves until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    /// The UNIX socket, if it is one.
+    path: Option<PathBuf>,
+    port: Option<SocketAddr>,
+}
+
+impl Server {
+    /// Serves at `address`; a UNIX socket is for root and the group `gid`.
+    ///
+    /// # Errors
+    /// When the address cannot be listened at.
+    pub fn launch(address: &Address, gid: u32, answers: Answers) -> Result<Self> {
+        let at = || format!("serving metrics at {address}");
+        // its threads are made by the listening one, with what that has
+        let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.with_context(at)?;
+        let listener = {
+            let _inside = runtime.enter();
+            Listener::bind(address, gid).with_context(at)?
+        };
+        let port = match &listener {
+            Listener::Tcp(listener) => Some(listener.local_addr().with_context(at)?),
+            Listener::Unix(_) => None,
+        };
+        let (stop, stopped) = oneshot::channel();
+        let serve = move || {
+            // the daemon's own nice value is for what must be done in time
+            let _ = rustix::process::setpriority_process(None, 0);
+            runtime.spawn(listen(listener, Arc::new(answers)));
+            // an error: nobody will say it any more, which says it, too
+            let _ = runtime.block_on(stopped);
+        };
+        let thread = thread::Builder::new().name("metrics-http".to_owned()).spawn(serve);
+        let path = match address {
+            Address::Unix(path) => Some(path.clone()),
+            Address::Tcp(_) => None,
+        };
+        Ok(Self { stop: Some(stop), thread: Some(thread.with_context(at)?), path, port })
+    }
+
+    /// The port that it listens at, unless it does so at a UNIX socket.
+    pub fn port(&self) -> Option<SocketAddr> {
+        self.port
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+enum Listener {
+    Tcp(net::TcpListener),
+    Unix(net::UnixListener),
+}
+
+impl Listener {
+    /// Inside a runtime.
+    fn bind(address: &Address, gid: u32) -> Result<Self> {
+        match address {
+            Address::Tcp(address) => {
+                let listener = std::net::TcpListener::bind(address)?;
+                listener.set_nonblocking(true)?;
+                Ok(Self::Tcp(net::TcpListener::from_std(listener)?))
+            }
+            Address::Unix(path) => {
+                make_room(path)?;
+                // nobody comes in between bind(2) and chmod(2)
+                let before = umask(Mode::from_bits_truncate(0o177));
+                let listener = net::UnixListener::bind(path);
+                umask(before);
+                let listener = listener?;
+                chown(path, None, Some(gid))?;
+                fs::set_permissions(path, Permissions::from_mode(0o660))?;
+                Ok(Self::Unix(listener))
+            }
+        }
+    }
+}
+
+/// Removes what a dead daemon left at `path`, and nothing else.
+fn make_room(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(there) if !there.file_type().is_socket() => {
+            bail!("that is there already, and is no socket: name another path")
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            bail!("another program listens there: name another path")
+        }
+        Ok(_) => Ok(fs::remove_file(path)?),
+    }
+}
+
+async fn listen(listener: Listener, answers: Arc<Answers>) {
+    let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    loop {
+        // never closed, so never an error
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let accepted = match &listener {
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
+                tokio::spawn(serve(stream, Arc::clone(&answers), place));
+            }),
+            Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| {
+                tokio::spawn(serve(stream, Arc::clone(&answers), place));
+            }),
+        };
+        if let Err(error) = accepted {
+            // out of descriptors, say: do not spin
+            log::warn!("the metrics' socket does not accept a client: {error}");
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+/// One client, which has one question.
+async fn serve<S>(stream: S, answers: Arc<Answers>, _place: OwnedSemaphorePermit)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|request| {
+        let answer = answers.answer(&request);
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIME)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    match timeout(CLIENT_TIME, served).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => log::debug!("a reader of the metrics went away: {error}"),
+        Err(_) => log::debug!("a reader of the metrics was too slow"),
+    }
+}
+
+/// What is answered to whom.
+#[derive(Debug)]
+pub struct Answers {
+    /// What it is about.
+    pub latest: Arc<Latest>,
+    /// Tasks besides the hard real-time ones.
+    pub tasks: usize,
+}
+
+impl Answers {
+    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        let plain = |status, text: &str| respond(status, PLAIN, text.to_owned());
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "metrics can only be read\n");
+            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return refused;
+        }
+        match (request.uri().path(), self.latest.get()) {
+            ("/metrics", Some(snapshot)) => match text::encode(snapshot, self.tasks) {
+                Ok(text) => respond(StatusCode::OK, OPENMETRICS, text),
+                Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
+            },
+            ("/metrics", None) => plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "scx_artis has no figures yet: they come once a second\n",
+            ),
+            ("/", _) => plain(StatusCode::OK, "scx_artis: the metrics are at /metrics\n"),
+            _ => plain(StatusCode::NOT_FOUND, "not here: the metrics are at /metrics\n"),
+        }
+    }
+}
+
+fn respond(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! policy/hist.h: each time has one slot, and the slots' bounds are in order.
+
+use artis_policy::c::{ARTIS_HIST_LAST, ARTIS_HIST_SLOTS};
+use artis_policy::{hist_from, hist_slot};
+use proptest::prelude::*;
+
+#[test]
+fn slots_begin_where_rust_says() {
+    // as in src/userspace/model/hist.rs
+    let bounds = [(0, 0), (1, 512), (2, 768), (3, 1_024), (4, 1_536), (5, 2_048)];
+    for (slot, from_ns) in bounds {
+        assert_eq!(hist_from(slot), from_ns, "slot {slot}");
+    }
+    assert_eq!(hist_from(ARTIS_HIST_SLOTS - 1), 1 << ARTIS_HIST_LAST);
+}
+
+#[test]
+fn a_bound_belongs_to_the_slot_that_it_begins() {
+    for slot in 1..ARTIS_HIST_SLOTS {
+        let from_ns = hist_from(slot);
+        assert_eq!((hist_slot(from_ns), hist_slot(from_ns - 1)), (slot, slot - 1));
+    }
+    assert_eq!(hist_slot(u64::MAX), ARTIS_HIST_SLOTS - 1);
+}
+
+proptest! {
+    #[test]
+    fn a_time_lies_in_its_slot(exponent in 0u32..64, low in any::<u64>()) {
+        let ns = low >> exponent;
+        let slot = hist_slot(ns);
+        prop_assert!(hist_from(slot) <= ns);
+        prop_assert!(slot + 1 == ARTIS_HIST_SLOTS || ns < hist_from(slot + 1));
+    }
+}
