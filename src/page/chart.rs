@@ -40,6 +40,17 @@ pub struct Chart {
     pub data: Grid,
 }
 
+/// Charts under one heading: `charts.html` shows a list of them, which it finds as `sections`,
+/// with their tables unfolded if `open` is " open" and not "".
+pub struct Section {
+    /// The heading.
+    pub title: &'static str,
+    /// What to look for.
+    pub text: &'static str,
+    /// In the order of the page.
+    pub charts: Vec<Chart>,
+}
+
 /// A table. The first column is the rows' heading.
 #[derive(Default)]
 pub struct Grid {

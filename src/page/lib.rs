@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the reports of scx_artis and of lollobrigida have in common: pages that need nothing
-//! else, for the screen (bright, dark, narrow) and for paper, without a script. Of it, `page.css`
-//! and `grid.html` are included by their templates.
+//! else, for the screen (bright, dark, narrow) and for paper, without a script. Of it, `page.css`,
+//! `charts.html` and `grid.html` are included by their templates.
 
 #[cfg(feature = "browser")]
 pub mod browser;

@@ -95,8 +95,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		seat_join(t, seat_of_cpu(cpu));
 		count_exempt(p, t);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, 0);
-		count(ARTIS_STAT_PLACE_NRT_IDLE);
-		tally_why(t, ARTIS_STAT_PLACE_NRT_IDLE);
+		count_why(t, ARTIS_STAT_PLACE_NRT_IDLE);
 		return cpu;
 	}
 	if (place(p, t, prev_cpu, true, false) == ARTIS_PLACE_RT_IDLE) {
@@ -104,8 +103,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		if (cpu >= 0) {
 			refresh(p, t, cpu);
 			insert_guest(p, t, cpu, 0);
-			count(ARTIS_STAT_PLACE_RT_IDLE);
-			tally_why(t, ARTIS_STAT_PLACE_RT_IDLE);
+			count_why(t, ARTIS_STAT_PLACE_RT_IDLE);
 			return cpu;
 		}
 	}
@@ -125,8 +123,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	if (is_rt_cpu(cpu))
 		vtime -= ARTIS_BOUND_FIRST;
 	insert_own(p, t, cpu, policy.slice_nrt_ns, vtime, enq_flags);
-	count(ARTIS_STAT_PLACE_OWN);
-	tally_why(t, ARTIS_STAT_PLACE_OWN);
+	count_why(t, ARTIS_STAT_PLACE_OWN);
 	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
 	else if (is_rt_cpu(cpu) && cpu_of(cpu)->ext_running && (enq_flags & SCX_ENQ_WAKEUP))
@@ -147,8 +144,7 @@ static __always_inline void enqueue_rt_only(struct task_struct *p, struct artis_
 	else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 		cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
 	insert_own(p, t, cpu, policy.slice_nrt_ns, rt_vtime(t, cpu), enq_flags);
-	count(ARTIS_STAT_PLACE_OWN);
-	tally_why(t, ARTIS_STAT_PLACE_OWN);
+	count_why(t, ARTIS_STAT_PLACE_OWN);
 	if (idle >= 0 || (enq_flags & SCX_ENQ_LAST))
 		scx_bpf_kick_cpu(cpu, 0);
 }
@@ -168,8 +164,7 @@ static __always_inline bool enqueue_rt_stay(struct task_struct *p, struct artis_
 		}
 	}
 	insert_guest(p, t, cpu, enq_flags);
-	count(ARTIS_STAT_PLACE_RT_STAY);
-	tally_why(t, ARTIS_STAT_PLACE_RT_STAY);
+	count_why(t, ARTIS_STAT_PLACE_RT_STAY);
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
 	return true;
@@ -233,8 +228,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		if (rt >= 0) {
 			insert_guest(p, t, rt, enq_flags);
 			scx_bpf_kick_cpu(rt, SCX_KICK_IDLE);
-			count(ARTIS_STAT_PLACE_RT_IDLE);
-			tally_why(t, ARTIS_STAT_PLACE_RT_IDLE);
+			count_why(t, ARTIS_STAT_PLACE_RT_IDLE);
 			return;
 		}
 	}

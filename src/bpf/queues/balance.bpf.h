@@ -220,7 +220,7 @@ __noinline int steal(enum artis_migration migration, u64 from_dsq, s32 to_cpu, s
 			continue;
 		seat_join(t, to_cpu >= 0 ? seat_of_cpu(to_cpu) : seat_of_cpu(by));
 		artis_haul_took(&pass->haul, t->weight);
-		tally_why(t, why_of(migration));
+		count_why(t, why_of(migration));
 		moved++;
 	}
 	return moved;
@@ -313,7 +313,7 @@ __noinline int balance_fill(s32 by)
 	moved = steal(ARTIS_MIGRATION_FILL, nrt_dsq(by), cpu, by);
 	if (!moved)
 		return 0;
-	gave_to_rt(cpu, ARTIS_STAT_PUSH, moved);
+	gave_to_rt(cpu);
 	return moved;
 }
 
@@ -355,15 +355,13 @@ __noinline int balance_relieve(s32 by)
 	if (pass->to_cpu >= 0 && pass->to_cpu != cpu && haul_of(ARTIS_MIGRATION_RT_RT, by)) {
 		moved = steal(ARTIS_MIGRATION_RT_RT, own_dsq(cpu), pass->to_cpu, by);
 		if (moved) {
-			gave_to_rt(pass->to_cpu, ARTIS_STAT_BALANCE_RT, moved);
+			gave_to_rt(pass->to_cpu);
 			return moved;
 		}
 	}
 	if (!haul_of(ARTIS_MIGRATION_RT_NRT, by))
 		return 0;
-	moved = steal(ARTIS_MIGRATION_RT_NRT, own_dsq(cpu), -1, by);
-	this_cpu()->stat[ARTIS_STAT_BALANCE_NRT] += moved;
-	return moved;
+	return steal(ARTIS_MIGRATION_RT_NRT, own_dsq(cpu), -1, by);
 }
 
 /* Is @group a better one for @by's group to take from? */
@@ -394,7 +392,6 @@ __noinline int balance_groups(s32 by)
 {
 	struct artis_pass *pass = pass_of(by);
 	u32 group, mine = llc_of(by);
-	s32 moved;
 
 	pass->from_cpu = -1;
 	pass->group.weight = pass->weight_high;
@@ -404,9 +401,7 @@ __noinline int balance_groups(s32 by)
 	}
 	if (pass->from_cpu < 0 || !haul_of(ARTIS_MIGRATION_NRT_NRT, by))
 		return 0;
-	moved = steal(ARTIS_MIGRATION_NRT_NRT, group_dsq(pass->from_cpu), -1, by);
-	this_cpu()->stat[ARTIS_STAT_BALANCE_LLC] += moved;
-	return moved;
+	return steal(ARTIS_MIGRATION_NRT_NRT, group_dsq(pass->from_cpu), -1, by);
 }
 
 /* Is it @g's turn to be evened out, by this CPU? */

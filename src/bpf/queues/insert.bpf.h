@@ -240,8 +240,7 @@ static __noinline bool insert_group(struct task_struct *p, struct artis_task *t,
 {
 	s32 me = bpf_get_smp_processor_id();
 
-	count(idle ? ARTIS_STAT_PLACE_NRT_IDLE : ARTIS_STAT_PLACE_NRT_QUEUE);
-	tally_why(t, idle ? ARTIS_STAT_PLACE_NRT_IDLE : ARTIS_STAT_PLACE_NRT_QUEUE);
+	count_why(t, idle ? ARTIS_STAT_PLACE_NRT_IDLE : ARTIS_STAT_PLACE_NRT_QUEUE);
 	if (is_rt_cpu(me) && insert_handover(p, t, me, to, idle))
 		return true;
 	group_join(t, to);
@@ -307,12 +306,11 @@ static __always_inline u64 rt_vtime(struct artis_task *t, s32 cpu)
 	return order_of(t, t->vtime);
 }
 
-/* An NRT CPU has put @n tasks into the own queue of RT CPU @cpu; @why counts them. */
-static __always_inline void gave_to_rt(s32 cpu, enum artis_stat why, u32 n)
+/* An NRT CPU has put tasks into the own queue of RT CPU @cpu. */
+static __always_inline void gave_to_rt(s32 cpu)
 {
 	cpu_of(cpu)->own_hint = 1;
 	rt_queued_hint = 1;
-	this_cpu()->stat[why] += n;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 

@@ -204,8 +204,8 @@ __noinline int push_calm(u32 group)
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(cpu), 0))
 			continue;
 		seat_join(t, seat_of_cpu(cpu));
-		tally_why(t, ARTIS_STAT_PUSH);
-		gave_to_rt(cpu, ARTIS_STAT_PUSH, 1);
+		count_why(t, ARTIS_STAT_PUSH);
+		gave_to_rt(cpu);
 		return 1;
 	}
 	group_nr(group)->calm_hint = 0;
@@ -234,8 +234,7 @@ __noinline int rescue_from(s32 cpu)
 			continue;
 		seat_join(t, ARTIS_SEAT_GROUP + t->group);
 		group_nr(t->group)->calm_hint = 1;
-		count(ARTIS_STAT_RESCUE);
-		tally_why(t, ARTIS_STAT_RESCUE);
+		count_why(t, ARTIS_STAT_RESCUE);
 	}
 	return 0;
 }
@@ -285,8 +284,7 @@ static __always_inline bool take_from_rt(void)
 		if (seen++ >= ARTIS_STEAL_SCAN)
 			break;
 		if (scx_bpf_dsq_move_to_local(own_dsq(cpu), 0)) {
-			count(ARTIS_STAT_TAKE);
-			tally_took(this_cpu(), ARTIS_STAT_TAKE);
+			count_took(ARTIS_STAT_TAKE);
 			return true;
 		}
 	}
@@ -327,8 +325,7 @@ __noinline int take_from_groups(s32 cpu)
 		if (tried++ >= ARTIS_STEAL_SCAN)
 			break;
 		if (scx_bpf_dsq_move_to_local(group_dsq(group), 0)) {
-			count(ARTIS_STAT_BALANCE_LLC);
-			tally_took(cpu_of(cpu), ARTIS_STAT_BALANCE_LLC);
+			count_took(ARTIS_STAT_BALANCE_LLC);
 			return 1;
 		}
 	}

@@ -40,7 +40,7 @@ static __always_inline bool in_budget(struct artis_cpu *c, u64 now_ns)
 	return true;
 }
 
-/* Room for a record of @size bytes of @kind, or NULL, which is counted. The caller submits it. */
+/* Room for a record of @size bytes of @kind, or NULL, which is counted. record_end() submits it. */
 static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 {
 	struct artis_record *head = bpf_ringbuf_reserve(&records, size, 0);
@@ -56,6 +56,21 @@ static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 	head->size = size;
 	head->time_ns = now_ns;
 	return head;
+}
+
+/* Room for an event, if somebody wants @what of them and the budget of this CPU, @c, has some left. */
+static __always_inline void *event_begin(struct artis_cpu *c, u32 what, u16 kind, u32 size,
+					 u64 now_ns)
+{
+	if (!watches(what) || !in_budget(c, now_ns))
+		return NULL;
+	return record_begin(kind, size, now_ns);
+}
+
+/* Without waking the reader: that would be an interrupt to this CPU, and it may be an RT CPU. */
+static __always_inline void record_end(void *record)
+{
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
 #endif /* ARTIS_REPORT_DOOR_BPF_H */

@@ -2,8 +2,7 @@
 /*
  * The totals of each task, kept while somebody watches: one branch on the way
  * otherwise. Nothing here writes to the ring buffer but an event that was asked
- * for; events are written without waking their reader, since that would be an
- * interrupt to the CPU that writes, and it may be an RT CPU.
+ * for.
  */
 #ifndef ARTIS_REPORT_TALLY_BPF_H
 #define ARTIS_REPORT_TALLY_BPF_H
@@ -33,9 +32,10 @@ static __always_inline void tally_ready(struct artis_task *t)
 		s->ready_ns = scx_bpf_now();
 }
 
-/* @t was queued because of @why. */
-static __always_inline void tally_why(struct artis_task *t, enum artis_stat why)
+/* @t was queued because of @why: counted on this CPU, and remembered of the task. */
+static __always_inline void count_why(struct artis_task *t, enum artis_stat why)
 {
+	count(why);
 	if (watches(ARTIS_WATCH_TASKS))
 		stats_of(t)->why = why;
 }
@@ -47,11 +47,12 @@ static __always_inline void tally_fifo(struct artis_task *t)
 		t->stats.evict_fifo = 1;
 }
 
-/* The next task that runs on @c was taken from elsewhere. */
-static __always_inline void tally_took(struct artis_cpu *c, enum artis_stat why)
+/* The next task that runs on this CPU was taken from elsewhere. */
+static __always_inline void count_took(enum artis_stat why)
 {
+	count(why);
 	if (watches(ARTIS_WATCH_TASKS))
-		c->took = why + 1;
+		this_cpu()->took = why + 1;
 }
 
 /*
@@ -82,11 +83,12 @@ __noinline int tally_cause(u32 cause)
 /*
  * The place of @cause in the list of @s, which it gets if need be. A cause that comes when the
  * list is full takes the place of the one with the fewest attempts, which then count as other: so a
- * frequent cause is in the list however late it came. Returns ARTIS_NR_CAUSES for no place.
+ * frequent cause is in the list however late it came.
  */
-static __always_inline u32 cause_place(struct artis_task_stats *s, u32 cause)
+static __always_inline struct artis_cause *cause_place(struct artis_task_stats *s, u32 cause)
 {
-	u32 i, least = 0;
+	u32 i, least = 0, least_times = ~0U;
+	struct artis_cause *out;
 
 	for (i = 0; i < ARTIS_NR_CAUSES; i++) {
 		struct artis_cause *had = &s->causes[i];
@@ -94,16 +96,17 @@ static __always_inline u32 cause_place(struct artis_task_stats *s, u32 cause)
 		if (!had->cause)
 			had->cause = cause;
 		if (had->cause == cause)
-			return i;
-		if (had->attempts + had->evictions <
-		    s->causes[least & (ARTIS_NR_CAUSES - 1)].attempts +
-			    s->causes[least & (ARTIS_NR_CAUSES - 1)].evictions)
+			return had;
+		if (had->attempts + had->evictions < least_times) {
+			least_times = had->attempts + had->evictions;
 			least = i;
+		}
 	}
-	s->attempts_other += s->causes[least & (ARTIS_NR_CAUSES - 1)].attempts;
-	s->evictions_other += s->causes[least & (ARTIS_NR_CAUSES - 1)].evictions;
-	s->causes[least & (ARTIS_NR_CAUSES - 1)] = (struct artis_cause){ .cause = cause };
-	return least;
+	out = &s->causes[least & (ARTIS_NR_CAUSES - 1)];
+	s->attempts_other += out->attempts;
+	s->evictions_other += out->evictions;
+	*out = (struct artis_cause){ .cause = cause };
+	return out;
 }
 
 /* Remembers @attempts and @evictions with @cause, the last at @last_ns. */
@@ -114,7 +117,7 @@ __noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attemp
 
 	if (!s)
 		return 0;
-	had = &s->causes[cause_place(s, cause) & (ARTIS_NR_CAUSES - 1)];
+	had = cause_place(s, cause);
 	had->attempts += attempts;
 	had->evictions += evictions;
 	if (last_ns)
@@ -123,8 +126,8 @@ __noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attemp
 }
 
 /*
- * The causes of the run that ends on @cpu at @now_ns are @s's, and its attempts. Not those that the prediction
- * counts: for it the end of a section is one, too.
+ * The causes of the run that ends on @cpu at @now_ns are @s's, and its attempts. Not those that
+ * the prediction counts: for it the end of a section is one, too.
  */
 __noinline int tally_causes(struct artis_task_stats *s, s32 cpu, u64 now_ns)
 {
@@ -178,19 +181,17 @@ static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct a
 	struct artis_eviction_record *r;
 
 	hist_add(&c->arrival, now_ns > s->evict_entry_ns ? now_ns - s->evict_entry_ns : 0);
-	if (watches(ARTIS_WATCH_EVENTS) && in_budget(c, now_ns)) {
-		r = record_begin(ARTIS_RECORD_EVICTION, sizeof(*r), now_ns);
-		if (r) {
-			r->pid = p->pid;
-			r->cause = s->evict_cause;
-			r->from = s->evict_from;
-			r->to = cpu;
-			r->fifo = s->evict_fifo;
-			__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-			r->entry_ns = s->evict_entry_ns;
-			r->left_ns = s->evict_left_ns;
-			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-		}
+	r = event_begin(c, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION, sizeof(*r), now_ns);
+	if (r) {
+		r->pid = p->pid;
+		r->cause = s->evict_cause;
+		r->from = s->evict_from;
+		r->to = cpu;
+		r->fifo = s->evict_fifo;
+		__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+		r->entry_ns = s->evict_entry_ns;
+		r->left_ns = s->evict_left_ns;
+		record_end(r);
 	}
 	s->evict_entry_ns = 0;
 }
@@ -210,18 +211,16 @@ static __always_inline void tally_moved(struct artis_cpu *c, s32 cpu, struct art
 		c->pushed_in++;
 	if (why == ARTIS_STAT_PUSH)
 		s->pushes++;
-	if (watches(ARTIS_WATCH_EVENTS) && in_budget(c, now_ns)) {
-		r = record_begin(ARTIS_RECORD_MOVE, sizeof(*r), now_ns);
-		if (r) {
-			r->pid = p->pid;
-			r->why = why;
-			r->from = s->cpu;
-			r->to = cpu;
-			r->pad = 0;
-			__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-			r->wait_ns = wait_ns;
-			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-		}
+	r = event_begin(c, ARTIS_WATCH_EVENTS, ARTIS_RECORD_MOVE, sizeof(*r), now_ns);
+	if (r) {
+		r->pid = p->pid;
+		r->why = why;
+		r->from = s->cpu;
+		r->to = cpu;
+		r->pad = 0;
+		__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+		r->wait_ns = wait_ns;
+		record_end(r);
 	}
 	s->cpu = cpu;
 }
@@ -255,9 +254,9 @@ static __always_inline void tell_run(struct artis_cpu *c, s32 cpu, const struct 
 {
 	struct artis_run_record *r;
 
-	if (!watches(ARTIS_WATCH_RUNS) || !begin_ns || !in_budget(c, now_ns))
+	if (!begin_ns)
 		return;
-	r = record_begin(ARTIS_RECORD_RUN, sizeof(*r), now_ns);
+	r = event_begin(c, ARTIS_WATCH_RUNS, ARTIS_RECORD_RUN, sizeof(*r), now_ns);
 	if (!r)
 		return;
 	r->pid = p->pid;
@@ -266,7 +265,7 @@ static __always_inline void tell_run(struct artis_cpu *c, s32 cpu, const struct 
 	r->runnable = runnable;
 	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
 	r->begin_ns = begin_ns;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	record_end(r);
 }
 
 /* Ext task @p stops on @c, which is @cpu; @c still has the eviction that is the reason, if one is. */
@@ -315,7 +314,7 @@ static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *
 	__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(s->wait_max_after));
 }
 
-/* Real-time task @p, which ran since @begin_ns, stops on @c, which is @cpu. */
+/* Real-time task @p stops on @c, which is @cpu. */
 static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);

@@ -66,7 +66,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	r->weight = t->weight;
 	__builtin_memcpy(&r->history, &t->history, sizeof(r->history));
 	__builtin_memcpy(&r->stats, &t->stats, sizeof(r->stats));
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	record_end(r);
 	return true;
 }
 

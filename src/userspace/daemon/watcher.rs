@@ -99,11 +99,7 @@ impl Watcher {
     }
 
     fn try_adapt(&mut self, scheduler: &mut Scheduler<'_>, begin: &Begin) -> Result<()> {
-        let Some(wanted) = self.hub.wanted() else {
-            self.wanted = None;
-            (self.ticks.interval, self.ticks.poll) = (never(), never());
-            return scheduler.watch(None);
-        };
+        let Some(wanted) = self.hub.wanted() else { return self.stop(scheduler) };
         if self.wanted != Some(wanted) {
             let Wanted { interval, events, runs } = wanted;
             scheduler.watch(Some(Watched { events, runs }))?;
@@ -164,11 +160,16 @@ impl Watcher {
         let Err(error) = done else { return };
         log::error!("the scheduler cannot be watched, its viewers are sent away: {error:#}");
         self.hub.dismiss();
-        self.wanted = None;
-        (self.ticks.interval, self.ticks.poll) = (never(), never());
-        if let Err(error) = scheduler.watch(None) {
+        if let Err(error) = self.stop(scheduler) {
             log::error!("and it cannot be told that nobody watches: {error:#}");
         }
+    }
+
+    /// Nobody watches any more.
+    fn stop(&mut self, scheduler: &mut Scheduler<'_>) -> Result<()> {
+        self.wanted = None;
+        (self.ticks.interval, self.ticks.poll) = (never(), never());
+        scheduler.watch(None)
     }
 }
 

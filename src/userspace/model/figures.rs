@@ -34,7 +34,7 @@ impl Totals {
             runs: runs(stats),
             attempts: stats.attempts,
             evictions: stats.evictions.into(),
-            waits: Hist::from(&stats.wait),
+            waits: Hist::from(stats.wait.slot),
         }
     }
 }
@@ -63,8 +63,7 @@ pub(super) fn update(
     };
     // of nanoseconds in a second, in percent
     let share = |now, before| (rate(now, before) / 1e7).min(100.0);
-    let since = now.waits.since(&before.waits);
-    let waits = if since.count() > 0 { &since } else { &now.waits };
+    let waits = now.waits.latest(Some(&before.waits));
     // a slot of a histogram is wide: no percentile is above the longest wait
     let wait_max_us = stats.wait_max_ns as f64 / 1e3;
     let wait_us = |share| (waits.quantile_ns(share) / 1e3).min(wait_max_us);
@@ -120,7 +119,8 @@ pub(super) fn update(
     task.read_ns = record.head.time_ns;
     task.section = section(record, begin);
     task.cpus_allowed = record.nr_cpus_allowed.into();
-    let wait_p99_us = if since.count() > 0 { task.metrics.wait_p99_us } else { 0.0 };
+    let waited = now.waits.count() > before.waits.count();
+    let wait_p99_us = if waited { task.metrics.wait_p99_us } else { 0.0 };
     remember(task, wait_p99_us);
     task.waits = now.waits;
 }

@@ -6,7 +6,7 @@ use std::iter::Sum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS, artis_hist};
+use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS};
 
 /// Number of slots.
 pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
@@ -55,6 +55,14 @@ impl Hist {
         }
         Self(self.0.iter().zip(&before.0).map(|(n, b)| n - b).collect())
     }
+
+    /// What came since `before`, or all if nothing did, or there is none before: what is fit to
+    /// read percentiles of an interval from.
+    #[must_use]
+    pub fn latest(&self, before: Option<&Self>) -> Self {
+        let fresh = before.map(|before| self.since(before)).filter(|fresh| fresh.count() > 0);
+        fresh.unwrap_or_else(|| self.clone())
+    }
 }
 
 impl<'a> Sum<&'a Self> for Hist {
@@ -68,9 +76,10 @@ impl<'a> Sum<&'a Self> for Hist {
     }
 }
 
-impl From<&artis_hist> for Hist {
-    fn from(hist: &artis_hist) -> Self {
-        Self(hist.slot.iter().map(|n| u64::from(*n)).collect())
+/// The slots of a `struct artis_hist`.
+impl From<[u32; SLOTS]> for Hist {
+    fn from(slots: [u32; SLOTS]) -> Self {
+        Self(slots.map(u64::from).to_vec())
     }
 }
 
@@ -103,5 +112,8 @@ mod tests {
         let before = Hist(vec![1, 2]);
         assert_eq!(Hist(vec![1, 5]).since(&before), Hist(vec![0, 3]));
         assert_eq!(Hist(vec![0, 5]).since(&before), Hist(vec![0, 5]), "it began anew");
+        assert_eq!(Hist(vec![1, 5]).latest(Some(&before)), Hist(vec![0, 3]));
+        assert_eq!(before.latest(Some(&before)), before, "nothing came");
+        assert_eq!(before.latest(None), before);
     }
 }

@@ -69,24 +69,15 @@ impl Interval<'_> {
     }
 }
 
-/// Times of an interval, or since the begin if there were none in it.
-struct Times(Hist);
+/// The times of all CPUs in the interval, or since the begin if there were none in it.
+fn latest_of_all(interval: &Interval<'_>, now: &Reading, of: fn(&CpuReading) -> &Hist) -> Hist {
+    let sum = |reading: &Reading| reading.cpus.iter().map(of).sum::<Hist>();
+    sum(now).latest(interval.prev.map(sum).as_ref())
+}
 
-impl Times {
-    fn of(before: Option<&Hist>, now: &Hist) -> Self {
-        let fresh = before.map(|before| now.since(before)).filter(|fresh| fresh.count() > 0);
-        Self(fresh.unwrap_or_else(|| now.clone()))
-    }
-
-    fn of_all(interval: &Interval<'_>, now: &Reading, of: fn(&CpuReading) -> &Hist) -> Self {
-        let sum = |reading: &Reading| reading.cpus.iter().map(of).sum();
-        Self::of(interval.prev.map(sum).as_ref(), &sum(now))
-    }
-
-    /// The time that a share of `share` does not exceed, us.
-    fn us(&self, share: f64) -> f64 {
-        self.0.quantile_ns(share) / 1e3
-    }
+/// The time that a share of `share` does not exceed, us.
+fn quantile_us(times: &Hist, share: f64) -> f64 {
+    times.quantile_ns(share) / 1e3
 }
 
 impl Metrics {
@@ -103,8 +94,8 @@ impl Metrics {
         let cpus: BTreeMap<_, _> =
             now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, now))).collect();
         let (records_lost, records_over) = now.lost();
-        let residence = Times::of_all(&interval, now, |cpu| &cpu.residence);
-        let arrival = Times::of_all(&interval, now, |cpu| &cpu.arrival);
+        let residence = latest_of_all(&interval, now, |cpu| &cpu.residence);
+        let arrival = latest_of_all(&interval, now, |cpu| &cpu.arrival);
         let mut metrics = Self {
             uptime_s: now.now_ns.saturating_sub(now.started_ns) as f64 / 1e9,
             interval_s: interval.ns / 1e9,
@@ -119,9 +110,9 @@ impl Metrics {
             idle_pct: mean_of_rt(&cpus, |cpu| cpu.idle_pct),
             residence_us_per_s: cpus.values().map(|cpu| cpu.residence_us_per_s).sum(),
             residence_max_us: cpus.values().map(|cpu| cpu.residence_max_us).fold(0.0, f64::max),
-            residence_p99_us: residence.us(0.99),
-            arrival_p50_us: arrival.us(0.5),
-            arrival_p99_us: arrival.us(0.99),
+            residence_p99_us: quantile_us(&residence, 0.99),
+            arrival_p50_us: quantile_us(&arrival, 0.5),
+            arrival_p99_us: quantile_us(&arrival, 0.99),
             shared_queued: shared_queued(now),
             fifo_queued: now.cpus.iter().map(|cpu| cpu.fifo_queued).sum(),
             records: now.cpus.iter().map(|cpu| cpu.records).sum(),
@@ -180,8 +171,8 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
     };
     let prev_rt_ns = prev.zip(interval.prev).map_or(0, |(cpu, prev)| cpu.rt.total_at(prev.now_ns));
     let running = cpu.running.as_ref();
-    let residence = Times::of(prev.map(|prev| &prev.residence), &cpu.residence);
-    let arrival = Times::of(prev.map(|prev| &prev.arrival), &cpu.arrival);
+    let residence = cpu.residence.latest(prev.map(|prev| &prev.residence));
+    let arrival = cpu.arrival.latest(prev.map(|prev| &prev.arrival));
     let rt_pct = interval.pct(prev_rt_ns, cpu.rt.total_at(interval.now_ns));
     let ext_pct = interval.pct(prev.map_or(0, |prev| prev.ext_ns), cpu.ext_ns);
     CpuMetrics {
@@ -200,10 +191,10 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
         residence_us_per_s: interval
             .per_s(prev.map_or(0, |prev| prev.residence_ns), cpu.residence_ns)
             / 1e3,
-        residence_p99_us: residence.us(0.99),
+        residence_p99_us: quantile_us(&residence, 0.99),
         residence_max_us: cpu.residence_max_ns as f64 / 1e3,
-        arrival_p50_us: arrival.us(0.5),
-        arrival_p99_us: arrival.us(0.99),
+        arrival_p50_us: quantile_us(&arrival, 0.5),
+        arrival_p99_us: quantile_us(&arrival, 0.99),
         queued: cpu.own_queued,
         fifo_queued: cpu.fifo_queued,
         records_lost: cpu.records_lost,

@@ -22,6 +22,7 @@ pub mod places;
 pub mod progress;
 pub mod residue;
 pub mod scenarios;
+pub mod shared;
 pub mod spread;
 pub mod times;
 pub mod verifier;

@@ -12,6 +12,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 
 use crate::cpus::Cpus;
+use crate::shared;
 use crate::times::{Times, long, word};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
@@ -107,9 +108,7 @@ impl Observer {
     }
 
     fn set_counting(&mut self, on: u32) -> Result<()> {
-        let counting = &mut self.bss()?.counting;
-        // SAFETY: a valid, aligned u32 of ours; the program reads it at any time
-        unsafe { std::ptr::from_mut(counting).write_volatile(on) };
+        shared::set(&mut self.bss()?.counting, on);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use artis_vm::cpus::Cpus;
 use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
-use artis_vm::scenarios::{self, Ctx, Outcome};
+use artis_vm::scenarios::{self, Ctx, Outcome, ShowsNothing};
 use artis_vm::worker::{self, Spec};
 use artis_vm::{daemon, guest, locks, moves, times, verifier};
 use clap::{Args, Parser, Subcommand};
@@ -78,7 +78,7 @@ enum Cmd {
         #[arg(long)]
         into: PathBuf,
     },
-    /// Runs one scenario: 0 passed, 1 failed, 77 cannot run here
+    /// Runs one scenario: 0 passed, 1 failed, 75 without a verdict, 77 cannot run here
     Scenario {
         name: String,
         #[command(flatten)]
@@ -120,7 +120,10 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(e) => {
             eprintln!("artis-guest: {e:#}");
-            ExitCode::FAILURE
+            match e.downcast_ref::<ShowsNothing>() {
+                Some(_) => ExitCode::from(ShowsNothing::CODE),
+                None => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::classes;
 use crate::cpus::Cpus;
+use crate::shared;
 use crate::times::{Times, long, word};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
@@ -192,8 +193,7 @@ impl Observer {
 
     fn set_counting(&mut self, on: u32) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_deref_mut().context("the observer has no data")?;
-        // SAFETY: a valid, aligned u32 of ours; the program reads it at any time
-        unsafe { std::ptr::from_mut(&mut bss.counting).write_volatile(on) };
+        shared::set(&mut bss.counting, on);
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::classes;
 use crate::cpus::Cpus;
+use crate::shared;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -147,11 +148,8 @@ impl Observer {
         self.set_counting(0)?;
         let nrt = Cpus::online()?.without(rt);
         let bss = self.bss()?;
-        let masks = [(&raw mut bss.rt_mask, rt.0), (&raw mut bss.nrt_mask, nrt.0)];
-        for (mask, cpus) in masks {
-            // SAFETY: a valid, aligned u64 of ours; the program reads it at any time
-            unsafe { mask.write_volatile(cpus) };
-        }
+        shared::set(&mut bss.rt_mask, rt.0);
+        shared::set(&mut bss.nrt_mask, nrt.0);
         self.rt = rt;
         Ok(())
     }
@@ -205,9 +203,7 @@ impl Observer {
     }
 
     fn set_counting(&mut self, on: u32) -> Result<()> {
-        let counting = &mut self.bss()?.counting;
-        // SAFETY: a valid, aligned u32 of ours; the program reads it at any time
-        unsafe { std::ptr::from_mut(counting).write_volatile(on) };
+        shared::set(&mut self.bss()?.counting, on);
         Ok(())
     }
 

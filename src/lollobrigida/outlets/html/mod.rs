@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use askama::Template;
+use page::chart::Section;
 use page::palette;
 
 use self::chart::{Chart, Grid};
@@ -63,14 +64,6 @@ struct Page<'a> {
     glossary: Vec<(&'static str, &'static str)>,
     dark: String,
     version: &'static str,
-}
-
-/// Charts under one heading.
-struct Section {
-    title: &'static str,
-    /// What to look for.
-    text: &'static str,
-    charts: Vec<Chart>,
 }
 
 impl<'a> Page<'a> {

@@ -15,13 +15,13 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, OpenObject, ProgramInput};
+use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 
 use super::exit_report::ExitReport;
 use super::setup::Setup;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
-use crate::abi::{PutBack, artis_sample};
+use crate::abi::{PutBack, artis_sample, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
 use watch::Watch;
@@ -85,17 +85,29 @@ impl<'obj> Loaded<'obj> {
 /// time, ns, of the clock that all time stamps are in.
 fn sample(skel: &BpfSkel<'_>) -> Result<u64> {
     let mut sample = artis_sample::default();
-    // SAFETY: the slice covers exactly the bytes of `sample`, which outlives it;
-    // artis_sample is plain integers without padding, so any bytes are valid.
-    let context = unsafe {
-        std::slice::from_raw_parts_mut(
-            ptr::from_mut(&mut sample).cast::<u8>(),
-            size_of::<artis_sample>(),
-        )
-    };
-    let input = ProgramInput { context_in: Some(context), ..Default::default() };
-    skel.progs.artis_sample.test_run(input).context("sampling the scheduler")?;
+    run_with(&skel.progs.artis_sample, &mut sample).context("sampling the scheduler")?;
     Ok(sample.now_ns)
+}
+
+/// What a program of ours is given and gives back.
+///
+/// # Safety
+/// Plain integers without padding: any bytes are a valid value, and none is uninitialised.
+unsafe trait ProgramContext {}
+// SAFETY: a u64.
+unsafe impl ProgramContext for artis_sample {}
+// SAFETY: four u32.
+unsafe impl ProgramContext for artis_walk {}
+
+/// Has the kernel run a program (BPF_PROG_RUN) that reads and writes `context`.
+fn run_with<T: ProgramContext>(program: &ProgramMut<'_>, context: &mut T) -> Result<()> {
+    // SAFETY: the slice covers exactly the bytes of `context`, which outlives it; any bytes are
+    // a valid value.
+    let bytes = unsafe {
+        std::slice::from_raw_parts_mut(ptr::from_mut(context).cast::<u8>(), size_of::<T>())
+    };
+    program.test_run(ProgramInput { context_in: Some(bytes), ..Default::default() })?;
+    Ok(())
 }
 
 impl Scheduler<'_> {

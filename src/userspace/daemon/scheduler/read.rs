@@ -12,7 +12,7 @@ use super::{Scheduler, sample};
 use crate::abi::bindings::ARTIS_SHARE_SHIFT;
 use crate::abi::{CpuKind, MAX_LLCS, artis_cpu};
 use crate::daemon::task;
-use crate::model::{CpuReading, Hist, Reading, RtShare, Running, TaskReading, printable};
+use crate::model::{CpuReading, Reading, RtShare, Running, TaskReading, printable};
 
 impl Scheduler<'_> {
     /// Looks at all counters now.
@@ -127,8 +127,8 @@ impl Scheduler<'_> {
             },
             fifo_queued: cpu.fifo_queued.into(),
             pushed_in: cpu.pushed_in.into(),
-            residence: Hist(cpu.residence.slot.map(u64::from).to_vec()),
-            arrival: Hist(cpu.arrival.slot.map(u64::from).to_vec()),
+            residence: cpu.residence.slot.into(),
+            arrival: cpu.arrival.slot.into(),
             records: cpu.records,
             records_lost: cpu.records_lost,
             records_over: cpu.records_over,

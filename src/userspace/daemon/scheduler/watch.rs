@@ -3,14 +3,13 @@
 //! (src/bpf/report/{door,tally,walk}.bpf.h).
 
 use std::cell::RefCell;
-use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
-use super::{Scheduler, sample};
+use super::{Scheduler, run_with, sample};
 use crate::abi::artis_walk;
 use crate::abi::bindings as abi;
 use crate::abi::skel::BpfSkel;
@@ -89,16 +88,7 @@ impl Scheduler<'_> {
     /// When the program cannot be run.
     pub fn walk(&self, all: bool) -> Result<()> {
         let mut walk = artis_walk { all: all.into(), ..Default::default() };
-        // SAFETY: the slice covers exactly the bytes of `walk`, which outlives it; artis_walk
-        // is plain integers without padding, so any bytes are valid.
-        let context = unsafe {
-            std::slice::from_raw_parts_mut(
-                ptr::from_mut(&mut walk).cast::<u8>(),
-                size_of::<artis_walk>(),
-            )
-        };
-        let input = ProgramInput { context_in: Some(context), ..Default::default() };
-        self.skel.progs.artis_walk.test_run(input).context("walking over the tasks")?;
+        run_with(&self.skel.progs.artis_walk, &mut walk).context("walking over the tasks")?;
         log::trace!("a walk met {} tasks and wrote {} records", walk.tasks, walk.written);
         Ok(())
     }

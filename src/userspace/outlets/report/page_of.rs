@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The page of a recording.
 
-use ::page::chart::{Chart, Grid, NOTHING};
+use ::page::chart::{Grid, NOTHING, Section};
 use ::page::palette;
 use anyhow::Result;
 use askama::Template;
@@ -56,14 +56,6 @@ struct Page<'a> {
     glossary: Vec<(&'static str, &'static str)>,
     dark: String,
     version: &'static str,
-}
-
-/// Charts under one heading.
-struct Section {
-    title: &'static str,
-    /// What to look for.
-    text: &'static str,
-    charts: Vec<Chart>,
 }
 
 fn when(unix_ms: u64) -> String {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
 use crate::guest::pause;
@@ -44,7 +44,7 @@ fn handover(ctx: &Ctx) -> Result<Outcome> {
     daemon.ensure_loaded("after the storm")?;
     daemon.finish()?;
     let (evictions, handed) = through;
-    ensure!(evictions >= ENOUGH, "only {evictions} evictions: this shows nothing");
+    enough(evictions, ENOUGH, "evictions")?;
     ensure!(
         handed * 100 >= evictions * THROUGH_PCT,
         "{handed} of {evictions} evictions went through the FIFOs"

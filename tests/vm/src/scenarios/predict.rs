@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::guest::{cpu_ticks, pause};
 use crate::load::Workers;
 use crate::observe::Observer;
@@ -94,7 +94,7 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
         report.rt.resumed,
         report.culprits()
     );
-    ensure!(moved > 0, "no move to an RT CPU: this shows nothing");
+    enough(moved, 1, "moves to an RT CPU")?;
     ensure!(
         wasted <= WASTED_FEW.max(moved * WASTED_PCT / 100),
         "{wasted} of {moved} moves to RT CPUs were wasted"

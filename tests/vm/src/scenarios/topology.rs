@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::guest::pause;
 use crate::load::Workers;
@@ -160,7 +160,7 @@ fn right(
         seen.iter().filter(|(e, _)| choice(e) && fit(e)).map(|(_, n)| n).sum()
     };
     let (all, good) = (sum(&|_| true), sum(&|e| e.to == to));
-    ensure!(all >= ENOUGH, "only {all} evictions {what}: this shows nothing");
+    enough(all, ENOUGH, &format!("evictions {what}"))?;
     ensure!(good * 100 >= all * RIGHT_PCT, "{good} of {all} evictions {what} went to CPU {to}");
     Ok(())
 }
