@@ -36,6 +36,7 @@ char _license[] SEC("license") = "GPL";
 #include "events/wake.bpf.h"
 #include "events/run.bpf.h"
 #include "report/walk.bpf.h"
+#include "report/news.bpf.h"
 #include "events/life.bpf.h"
 #include "ledger/partition.bpf.h"
 #include "report/sample.bpf.h"

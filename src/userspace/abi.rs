@@ -19,7 +19,7 @@ pub mod skel {
     include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
 }
 
-pub use bindings::artis_task;
+pub use bindings::{artis_news, artis_task};
 pub use skel::types::{
     artis_cpu, artis_policy, artis_sample, artis_set_class, artis_topology, artis_walk,
 };

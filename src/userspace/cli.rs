@@ -2,23 +2,23 @@
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
 mod ctl;
-mod run;
 mod explain;
 mod export;
 mod metrics;
 mod record;
 mod report;
+mod run;
 mod top;
 
 use std::sync::LazyLock;
 
 pub use ctl::{Ctl, CtlCommand};
-pub use run::Run;
 pub use explain::Explain;
 pub use export::Export;
 pub use metrics::MetricsOpts;
 pub use record::Record;
 pub use report::Report;
+pub use run::Run;
 pub use top::Top;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};

@@ -8,5 +8,6 @@
 #include "stat.h"
 #include "task.h"
 #include "record.h"
+#include "news.h"
 
 #endif /* ARTIS_ABI_H */

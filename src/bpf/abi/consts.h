@@ -132,6 +132,9 @@ struct artis_policy {
 _Static_assert(sizeof(struct artis_policy) == 12 * 8 + 10 * 4 + 512 + 1024,
 	       "struct artis_policy has padding: both languages must see the same bytes");
 
+/* Tables of system calls for the tasks that a rule names; the first is never used. */
+#define ARTIS_NR_CALL_TABLES 8
+
 /* Where CPUs lie; written by the daemon before it attaches and with each new partition. */
 struct artis_topology {
 	/* group of CPUs with one last-level cache, below ARTIS_MAX_LLCS */

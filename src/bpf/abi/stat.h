@@ -111,7 +111,9 @@ struct artis_cpu {
 	u8 own_hint;
 	/* the ext task running here was calm when it began */
 	u8 curr_calm;
-	u8 pad1[3];
+	/* its table of system calls, 0: the policy's */
+	u8 call_table;
+	u8 pad1[2];
 	/* attempts of that task since it was last charged */
 	u32 attempts;
 	/* runnable tasks here that may run here only, or on RT CPUs only; changed by any CPU */

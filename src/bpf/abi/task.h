@@ -149,7 +149,11 @@ struct artis_task {
 	u8 rt1_rr;
 	/* where it is counted as an RT1+ task of an RT CPU: CPU + 1, 0: nowhere */
 	u32 rt1_on;
-	u32 pad;
+	/* no RT CPUs for it, whatever its affinity says */
+	u8 rt_forbidden;
+	/* its table of system calls: 0 the policy's, else one of call_tables */
+	u8 call_table;
+	u8 pad[2];
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* the watch that its stats are of, see report/tally.bpf.h */
@@ -166,6 +170,15 @@ struct artis_set_class {
 	u32 rt1;
 	/* takes turns with equals */
 	u32 rr;
+	/* no RT CPUs for it */
+	u32 rt_forbidden;
+	/* its table of system calls, below ARTIS_NR_CALL_TABLES; 0: the policy's */
+	u32 call_table;
+	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, table */
+	u32 old_rt1;
+	u32 old_rr;
+	u32 old_rt_forbidden;
+	u32 old_call_table;
 	u32 pad;
 };
 

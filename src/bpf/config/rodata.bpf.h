@@ -8,6 +8,9 @@
 
 struct artis_policy policy SEC(".data.policy");
 
+/* Classes of system calls for tasks of rules that override some; the first is unused. */
+u8 call_tables[ARTIS_NR_CALL_TABLES][ARTIS_NR_CALLS];
+
 /*
  * How an ext task gets out of a CPU's local queue when a real-time task has
  * taken the CPU (docs/decisions/0003-put-back.md).

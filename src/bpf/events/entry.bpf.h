@@ -75,6 +75,9 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 
 	if (likely(nr < ARTIS_NR_CALLS)) {
 		class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
+		if (unlikely(c->call_table))
+			class = call_tables[c->call_table & (ARTIS_NR_CALL_TABLES - 1)]
+					   [nr & (ARTIS_NR_CALLS - 1)];
 		if (class != ARTIS_CALL_ENDANGERING && !is_compat_call())
 			section = artis_call_section(class, arg0, arg1, policy.poll_fds_max);
 	}

@@ -42,6 +42,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_vtime = order_of(t, t->vtime);
 	c->curr_pid = p->pid;
 	c->curr_rt1 = t->rt1;
+	c->call_table = t->call_table;
 	c->curr_calm = is_calm(t);
 	c->movable = t->movable && !is_kernel_task(p);
 	if (c->kind == ARTIS_CPU_NRT) {

@@ -65,8 +65,7 @@ static __noinline s32 select_rt1(struct task_struct *p, struct artis_task *t, s3
 		return cpu;
 	refresh(p, t, cpu);
 	insert_guest(p, t, cpu, 0);
-	count(ARTIS_STAT_RETURN);
-	tally_why(t, ARTIS_STAT_RETURN);
+	count_why(t, ARTIS_STAT_RETURN);
 	return cpu;
 }
 
@@ -209,8 +208,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		if (rt >= 0) {
 			insert_guest(p, t, rt, enq_flags);
 			scx_bpf_kick_cpu(rt, SCX_KICK_IDLE);
-			count(ARTIS_STAT_RETURN);
-			tally_why(t, ARTIS_STAT_RETURN);
+			count_why(t, ARTIS_STAT_RETURN);
 			return;
 		}
 		insert_nrt(p, t, cpu, true, enq_flags);

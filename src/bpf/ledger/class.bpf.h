@@ -5,16 +5,25 @@
 #ifndef ARTIS_LEDGER_CLASS_BPF_H
 #define ARTIS_LEDGER_CLASS_BPF_H
 
-/* @p has this RT1+ priority from now on; 0: it is an NRT task. Its place in a queue changes when it is queued next. */
-static __always_inline void class_set(struct task_struct *p, struct artis_task *t, u32 rt1, bool rr)
+/* @p is of this class from now on. Its place in a queue changes when it is queued next. */
+static __always_inline void class_set(struct task_struct *p, struct artis_task *t,
+				      const struct artis_set_class *to)
 {
 	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 
-	t->rt1 = rt1;
-	t->rt1_rr = rt1 && rr;
-	t->rt1_order = rt1 ? artis_rt1_order(rt1, scx_bpf_now()) : 0;
-	if (c->curr_pid == p->pid && c->ext_running)
-		c->curr_rt1 = rt1;
+	t->rt1 = to->rt1;
+	t->rt1_rr = to->rt1 && to->rr;
+	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;
+	t->rt_forbidden = !!to->rt_forbidden;
+	t->call_table = to->call_table < ARTIS_NR_CALL_TABLES ? to->call_table : 0;
+	/* which also counts it anew */
+	t->partition_gen = partition_gen - 1;
+	if (c->curr_pid != p->pid || !c->ext_running)
+		return;
+	c->curr_rt1 = t->rt1;
+	c->call_table = t->call_table;
+	/* where it may not be, or where others come first now: the queues decide anew */
+	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
 /* A child is what its parent is, unless that asked for the opposite (SCHED_RESET_ON_FORK). */
@@ -23,7 +32,11 @@ static __always_inline void class_inherit(const struct task_struct *p, struct ar
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct artis_task *of = bpf_task_storage_get(&task_stor, parent, 0, 0);
 
-	if (!of || !of->rt1 || p->sched_reset_on_fork)
+	if (!of)
+		return;
+	t->rt_forbidden = of->rt_forbidden;
+	t->call_table = of->call_table;
+	if (!of->rt1 || p->sched_reset_on_fork)
 		return;
 	t->rt1 = of->rt1;
 	t->rt1_rr = of->rt1_rr;
@@ -41,7 +54,11 @@ int artis_set_class(struct artis_set_class *args)
 		return err;
 	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t) {
-		class_set(p, t, args->rt1, args->rr);
+		args->old_rt1 = t->rt1;
+		args->old_rr = t->rt1_rr;
+		args->old_rt_forbidden = t->rt_forbidden;
+		args->old_call_table = t->call_table;
+		class_set(p, t, args);
 		err = 0;
 	}
 	bpf_task_release(p);

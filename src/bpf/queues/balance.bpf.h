@@ -290,7 +290,7 @@ __noinline int balance_return(s32 by)
 		group_of(by)->rt1_hint = 0;
 		return 0;
 	}
-	gave_to_rt(cpu, ARTIS_STAT_RETURN, moved);
+	gave_to_rt(cpu);
 	/* a guest that computes there makes way */
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return moved;

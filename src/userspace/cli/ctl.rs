@@ -48,7 +48,8 @@ pub enum CtlCommand {
     /// Change the class of a task, and of the children that it has from then on
     Class {
         /// Its thread id
-        pid: u32,
+        #[arg(value_parser = clap::value_parser!(i32).range(1..))]
+        pid: i32,
         #[allow(missing_docs)]
         #[command(flatten)]
         class: ClassOpts,

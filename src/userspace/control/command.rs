@@ -70,7 +70,7 @@ pub fn run(run: &Run, path: &Path) -> Result<(), Failure> {
     else {
         return Err(anyhow!("there is no program to run").into());
     };
-    ask(path, &Request::Class { pid: std::process::id(), class: run.class.class() })?;
+    ask(path, &Request::Class { pid: std::process::id().cast_signed(), class: run.class.class() })?;
     let error = Command::new(program).args(args).exec();
     Err(Failure::Told { code: 2, text: format!("{}: {error}", program.display()) })
 }

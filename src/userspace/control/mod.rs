@@ -57,7 +57,7 @@ pub enum Request {
     /// Change the class of one task.
     Class {
         /// Its thread id.
-        pid: u32,
+        pid: i32,
         /// What it is to be.
         class: Class,
     },
@@ -76,6 +76,25 @@ pub enum Class {
     },
     /// Everything else.
     Nrt,
+}
+
+/// How a task of the ext class is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Treatment {
+    /// Its class.
+    pub class: Class,
+    /// May it use RT CPUs, if its affinity lets it?
+    pub rt_cpus: bool,
+    /// Its table of system calls: 0 the policy's, else one of those that rules made,
+    /// below ARTIS_NR_CALL_TABLES.
+    pub call_table: u32,
+}
+
+impl Default for Treatment {
+    /// As all tasks are treated of which nothing is said.
+    fn default() -> Self {
+        Self { class: Class::Nrt, rt_cpus: true, call_table: 0 }
+    }
 }
 
 impl Class {

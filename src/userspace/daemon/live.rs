@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
 use crate::config::{CpuSet, KNOBS, Knob, Partition};
-use crate::control::{Class, Reply, Request, State};
+use crate::control::{Class, Reply, Request, State, Treatment};
 use crate::exit::Failure;
 
 /// A scheduler in charge, as far as it can be changed.
@@ -29,11 +29,12 @@ pub trait InCharge {
         topology: &artis_topology,
     ) -> Result<()>;
 
-    /// Changes the class of the task with this thread id. `false`: there is no such task.
+    /// Changes how the task with this thread id, and children that it has from then on, are
+    /// treated. Returns how it was treated before; `None`: there is no such task.
     ///
     /// # Errors
     /// When BPF does not take it.
-    fn set_class(&mut self, pid: u32, class: Class) -> Result<bool>;
+    fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>>;
 }
 
 /// Does what `request` asks for. `setup` describes the scheduler in charge before and after;
@@ -93,7 +94,7 @@ fn set(
     Ok(Reply::Done { text, warnings: Vec::new() })
 }
 
-fn set_class(pid: u32, class: Class, scheduler: &mut impl InCharge) -> Result<Reply, Failure> {
+fn set_class(pid: i32, class: Class, scheduler: &mut impl InCharge) -> Result<Reply, Failure> {
     let what = match class {
         Class::Nrt => "NRT".to_owned(),
         Class::Rt1 { priority, round_robin } if Class::PRIORITIES.contains(&priority) => {
@@ -106,7 +107,8 @@ fn set_class(pid: u32, class: Class, scheduler: &mut impl InCharge) -> Result<Re
             return Err(Failure::Told { code: 2, text });
         }
     };
-    if !scheduler.set_class(pid, class).map_err(Failure::NotTaken)? {
+    let to = Treatment { class, ..Treatment::default() };
+    if scheduler.set_class(pid, &to).map_err(Failure::NotTaken)?.is_none() {
         let text = format!("there is no task {pid}: has it ended?");
         return Err(Failure::Told { code: 2, text });
     }

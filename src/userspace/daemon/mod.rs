@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The daemon: from options to a scheduler in charge, and back.
 
+mod classes;
 mod exit_report;
 mod kernel;
 mod live;

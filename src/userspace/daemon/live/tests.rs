@@ -23,7 +23,7 @@ struct Fake {
     rt: String,
     nearest: Vec<u16>,
     refuses: bool,
-    classes: Vec<(u32, Class)>,
+    classes: Vec<(i32, Treatment)>,
 }
 
 impl InCharge for Fake {
@@ -47,9 +47,9 @@ impl InCharge for Fake {
         Ok(())
     }
 
-    fn set_class(&mut self, pid: u32, class: Class) -> Result<bool> {
-        self.classes.push((pid, class));
-        Ok(pid < 1_000)
+    fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>> {
+        self.classes.push((pid, *to));
+        Ok((pid < 1_000).then(Treatment::default))
     }
 }
 

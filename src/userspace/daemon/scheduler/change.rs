@@ -10,11 +10,11 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::ProgramInput;
 use nix::errno::Errno;
 
-use super::Scheduler;
+use super::{Scheduler, run_with};
 use crate::abi::skel::BpfSkel;
 use crate::abi::{artis_policy, artis_set_class, artis_topology};
 use crate::config::{KNOBS, Partition};
-use crate::control::Class;
+use crate::control::{Class, Treatment};
 use crate::daemon::live::InCharge;
 
 impl InCharge for Scheduler<'_> {
@@ -46,27 +46,31 @@ impl InCharge for Scheduler<'_> {
         look_again(&self.skel)
     }
 
-    fn set_class(&mut self, pid: u32, class: Class) -> Result<bool> {
-        let mut args = match class {
-            Class::Nrt => artis_set_class { pid, ..Default::default() },
-            Class::Rt1 { priority, round_robin } => {
-                artis_set_class { pid, rt1: priority, rr: round_robin.into(), pad: 0 }
-            }
+    fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>> {
+        let (rt1, rr) = match to.class {
+            Class::Nrt => (0, false),
+            Class::Rt1 { priority, round_robin } => (priority, round_robin),
         };
-        // SAFETY: the slice covers exactly the bytes of `args`, which outlives it; it is plain
-        // integers without padding, so any bytes are valid.
-        let context = unsafe {
-            std::slice::from_raw_parts_mut(
-                ptr::from_mut(&mut args).cast::<u8>(),
-                size_of::<artis_set_class>(),
-            )
+        let mut args = artis_set_class {
+            pid: pid.cast_unsigned(),
+            rt1,
+            rr: rr.into(),
+            rt_forbidden: (!to.rt_cpus).into(),
+            call_table: to.call_table,
+            ..Default::default()
         };
-        let input = ProgramInput { context_in: Some(context), ..Default::default() };
-        let run = self.skel.progs.artis_set_class.test_run(input);
-        let code = run.context("changing the class of a task")?.return_value.cast_signed();
+        let code = run_with(&self.skel.progs.artis_set_class, &mut args)
+            .context("changing the class of a task")?;
         match code {
-            0 => Ok(true),
-            _ if code == -(Errno::ESRCH as i32) => Ok(false),
+            0 => Ok(Some(Treatment {
+                class: match args.old_rt1 {
+                    0 => Class::Nrt,
+                    priority => Class::Rt1 { priority, round_robin: args.old_rr != 0 },
+                },
+                rt_cpus: args.old_rt_forbidden == 0,
+                call_table: args.old_call_table,
+            })),
+            _ if code == -(Errno::ESRCH as i32) => Ok(None),
             _ => bail!("BPF did not take the class of task {pid}: {}", Errno::from_raw(-code)),
         }
     }

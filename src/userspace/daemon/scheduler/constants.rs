@@ -45,6 +45,16 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     // attached while somebody watches, see watch.rs; the others are attached with the scheduler
     skel.progs.artis_sched_waking.set_autoload(true);
     skel.progs.artis_sched_waking.set_autoattach(false);
+    // attached while somebody wants such news
+    for program in [
+        &mut skel.progs.artis_news_fork,
+        &mut skel.progs.artis_news_exec,
+        &mut skel.progs.artis_news_name,
+        &mut skel.progs.artis_news_cgroup,
+    ] {
+        program.set_autoload(true);
+        program.set_autoattach(false);
+    }
 
     let ops = skel.struct_ops.artis_ops_mut();
     ops.exit_dump_len = setup.exit_dump_len;

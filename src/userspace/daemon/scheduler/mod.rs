@@ -4,6 +4,7 @@
 
 mod change;
 mod constants;
+pub mod news;
 mod read;
 mod report;
 mod watch;
@@ -21,9 +22,10 @@ use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 use super::exit_report::ExitReport;
 use super::setup::Setup;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
-use crate::abi::{PutBack, artis_sample, artis_walk};
+use crate::abi::{PutBack, artis_sample, artis_set_class, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
+use news::Herald;
 use watch::Watch;
 
 /// The BPF programs, through the verifier but not in charge.
@@ -40,6 +42,8 @@ pub struct Scheduler<'obj> {
     started_ns: u64,
     /// Exists while somebody watches.
     watch: Option<Watch>,
+    /// Exists while somebody wants news of tasks.
+    herald: Option<Herald>,
 }
 
 impl<'obj> Loaded<'obj> {
@@ -77,6 +81,7 @@ impl<'obj> Loaded<'obj> {
             partition: setup.partition.clone(),
             started_ns,
             watch: None,
+            herald: None,
         })
     }
 }
@@ -98,16 +103,18 @@ unsafe trait ProgramContext {}
 unsafe impl ProgramContext for artis_sample {}
 // SAFETY: four u32.
 unsafe impl ProgramContext for artis_walk {}
+// SAFETY: u32 only.
+unsafe impl ProgramContext for artis_set_class {}
 
-/// Has the kernel run a program (BPF_PROG_RUN) that reads and writes `context`.
-fn run_with<T: ProgramContext>(program: &ProgramMut<'_>, context: &mut T) -> Result<()> {
+/// Has the kernel run a program (BPF_PROG_RUN) that reads and writes `context`. What it returns.
+fn run_with<T: ProgramContext>(program: &ProgramMut<'_>, context: &mut T) -> Result<i32> {
     // SAFETY: the slice covers exactly the bytes of `context`, which outlives it; any bytes are
     // a valid value.
     let bytes = unsafe {
         std::slice::from_raw_parts_mut(ptr::from_mut(context).cast::<u8>(), size_of::<T>())
     };
-    program.test_run(ProgramInput { context_in: Some(bytes), ..Default::default() })?;
-    Ok(())
+    let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
+    Ok(program.test_run(input)?.return_value.cast_signed())
 }
 
 impl Scheduler<'_> {

@@ -84,6 +84,7 @@ impl Machine<'_> {
             unsettled: false,
             on_rt: self.scene.is_rt(cpu),
             put_back,
+            rt1: self.scene.kind(task) == Kind::Rt1,
             displaced: false,
             ahead: false,
         })

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is known of a task when its class is decided, from /proc.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use procfs::ProcError;
+use procfs::process::{Process, StatFlags};
+
+use crate::config::CpuSet;
+
+/// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE, see sched(7).
+pub const SCHED_FIFO: u32 = 1;
+/// See [`SCHED_FIFO`].
+pub const SCHED_RR: u32 = 2;
+/// See [`SCHED_FIFO`].
+pub const SCHED_DEADLINE: u32 = 6;
+
+/// One thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Thread id.
+    pub pid: i32,
+    /// Process id.
+    pub tgid: i32,
+    /// Process id of the parent.
+    pub ppid: i32,
+    /// Its name, at most 15 bytes.
+    pub comm: String,
+    /// The program's file; `None`: a kernel thread, or it is gone.
+    pub exe: Option<PathBuf>,
+    /// Path of its cgroup (version 2) below the root, "/" at least; empty where there is none.
+    pub cgroup: String,
+    /// Effective user id.
+    pub uid: u32,
+    /// SCHED_*, see sched(7).
+    pub policy: u32,
+    /// Priority of SCHED_FIFO or SCHED_RR, 1 to 99, else 0.
+    pub rt_priority: u32,
+    /// CPUs that it may run on.
+    pub cpus: CpuSet,
+    /// It is a kernel thread.
+    pub kernel: bool,
+    /// When it began, clock ticks since boot: tells apart tasks that had the same id.
+    pub start_ticks: u64,
+}
+
+impl Facts {
+    /// Looks at the thread `pid`. `None`: it is gone.
+    ///
+    /// # Errors
+    /// When /proc cannot be read for another reason.
+    pub fn read(pid: i32) -> Result<Option<Self>> {
+        match Self::try_read(pid) {
+            Ok(facts) => Ok(Some(facts)),
+            Err(ProcError::NotFound(_)) => Ok(None),
+            // a task that ends meanwhile: reading its files says ESRCH
+            Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(3) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn try_read(pid: i32) -> Result<Self, ProcError> {
+        let task = Process::new(pid)?;
+        let (stat, status) = (task.stat()?, task.status()?);
+        let cgroups = task.cgroups()?;
+        let unified = cgroups.into_iter().find(|cgroup| cgroup.hierarchy == 0);
+        let cpus = status.cpus_allowed_list.unwrap_or_default();
+        Ok(Self {
+            pid,
+            tgid: status.tgid,
+            ppid: stat.ppid,
+            exe: task.exe().ok(),
+            cgroup: unified.map(|cgroup| cgroup.pathname).unwrap_or_default(),
+            uid: status.euid,
+            policy: stat.policy.unwrap_or_default(),
+            rt_priority: stat.rt_priority.unwrap_or_default(),
+            cpus: cpus.into_iter().flat_map(|(from, to)| from as usize..=to as usize).collect(),
+            kernel: stat.flags()?.contains(StatFlags::PF_KTHREAD),
+            start_ticks: stat.starttime,
+            comm: stat.comm,
+        })
+    }
+
+    /// All threads of this machine.
+    ///
+    /// # Errors
+    /// When /proc cannot be read.
+    pub fn all() -> Result<Vec<Self>> {
+        let mut all = Vec::new();
+        for process in procfs::process::all_processes()? {
+            // whoever ends meanwhile is no error
+            let Ok(tasks) = process.and_then(|process| process.tasks()) else { continue };
+            for task in tasks.flatten() {
+                all.extend(Self::read(task.tid)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Is it of a kernel real-time class by its policy?
+    pub fn is_realtime(&self) -> bool {
+        matches!(self.policy, SCHED_FIFO | SCHED_RR | SCHED_DEADLINE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_thread() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let facts = Facts::read(tid).expect("readable").expect("there");
+        assert_eq!(facts.tgid.cast_unsigned(), std::process::id());
+        assert_eq!((facts.policy, facts.kernel), (0, false));
+        assert!(
+            facts.exe.is_some() && !facts.cpus.is_empty() && facts.start_ticks > 0,
+            "{facts:?}"
+        );
+        let all = Facts::all().expect("readable");
+        assert!(all.iter().any(|task| task.pid == tid));
+    }
+
+    #[test]
+    fn nobody() {
+        assert_eq!(Facts::read(i32::MAX).expect("readable"), None);
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! News of tasks (src/bpf/report/news.bpf.h): what happened to whom, told at once.
+
+use std::cell::RefCell;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+use crossbeam_channel::{Receiver, bounded, never};
+use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+
+use super::Scheduler;
+use crate::abi::artis_news;
+use crate::abi::bindings as abi;
+use crate::model::printable;
+
+/// What happened to a task; the bits are those of enum artis_news_kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// It is new.
+    Fork = abi::artis_news_kind_ARTIS_NEWS_FORK,
+    /// It is new, and of a real-time class.
+    ForkRt = abi::artis_news_kind_ARTIS_NEWS_FORK_RT,
+    /// It runs another program.
+    Exec = abi::artis_news_kind_ARTIS_NEWS_EXEC,
+    /// It has another name.
+    Name = abi::artis_news_kind_ARTIS_NEWS_NAME,
+    /// It, or all of its process, is in another cgroup.
+    Cgroup = abi::artis_news_kind_ARTIS_NEWS_CGROUP,
+    /// It has become a task of a kernel real-time class.
+    ToRt = abi::artis_news_kind_ARTIS_NEWS_TO_RT,
+    /// It has come back to the ext class.
+    FromRt = abi::artis_news_kind_ARTIS_NEWS_FROM_RT,
+    /// An RT1+ task may run elsewhere now.
+    Affinity = abi::artis_news_kind_ARTIS_NEWS_AFFINITY,
+}
+
+impl Kind {
+    /// Each of them.
+    pub const ALL: [Self; 8] = [
+        Self::Fork,
+        Self::ForkRt,
+        Self::Exec,
+        Self::Name,
+        Self::Cgroup,
+        Self::ToRt,
+        Self::FromRt,
+        Self::Affinity,
+    ];
+}
+
+/// One of the news.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// When it happened, ns of the scheduler's clock.
+    pub time_ns: u64,
+    /// Thread id.
+    pub pid: i32,
+    /// Process id.
+    pub tgid: i32,
+    /// What happened.
+    pub kind: Kind,
+    /// All threads of the process are meant.
+    pub all_threads: bool,
+    /// The name of the task from now on; /proc may still tell the one before.
+    pub comm: String,
+}
+
+impl Item {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < size_of::<artis_news>() {
+            return None;
+        }
+        // SAFETY: long enough, and any bytes are a valid value of these integers.
+        let news: artis_news = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+        let kind = Kind::ALL.into_iter().find(|kind| *kind as u32 == news.kind)?;
+        Some(Self {
+            time_ns: news.time_ns,
+            pid: news.pid.cast_signed(),
+            tgid: news.tgid.cast_signed(),
+            kind,
+            all_threads: news.all_threads != 0,
+            comm: printable(&news.comm.map(i8::cast_unsigned)),
+        })
+    }
+}
+
+/// What exists while somebody wants news.
+pub(super) struct Herald {
+    ring: RingBuffer<'static>,
+    taken: Rc<RefCell<Vec<Item>>>,
+    told: Receiver<()>,
+    /// Ends the thread that listens.
+    _alive: OwnedFd,
+    /// What has to be attached for it.
+    _links: Vec<Link>,
+    lost: u32,
+}
+
+impl Scheduler<'_> {
+    /// Has BPF tell what happens to tasks, of these kinds; of none: nothing any more.
+    ///
+    /// # Errors
+    /// When the kernel refuses. Then nothing is told.
+    pub fn want_news(&mut self, kinds: &[Kind]) -> Result<()> {
+        self.news_words()?.0.store(0, Ordering::Relaxed);
+        self.herald = None;
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let progs = &self.skel.progs;
+        let mut links = Vec::new();
+        for (program, of) in [
+            (&progs.artis_news_fork, &[Kind::Fork, Kind::ForkRt][..]),
+            (&progs.artis_news_exec, &[Kind::Exec]),
+            (&progs.artis_news_name, &[Kind::Name]),
+            (&progs.artis_news_cgroup, &[Kind::Cgroup]),
+        ] {
+            if kinds.iter().any(|kind| of.contains(kind)) {
+                let link = program.attach();
+                links.push(link.with_context(|| format!("attaching {:?}", program.name()))?);
+            }
+        }
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let to = Rc::clone(&taken);
+        let mut ring = RingBufferBuilder::new();
+        ring.add(&self.skel.maps.news, move |bytes| {
+            to.borrow_mut().extend(Item::of(bytes));
+            0
+        })?;
+        let ring = ring.build().context("mapping the ring buffer of news")?;
+        let (told, alive) = listen(&ring)?;
+        let (wanted, lost) = self.news_words()?;
+        let lost = lost.load(Ordering::Relaxed);
+        wanted.store(kinds.iter().fold(0, |bits, kind| bits | *kind as u32), Ordering::Release);
+        self.herald = Some(Herald { ring, taken, told, _alive: alive, _links: links, lost });
+        Ok(())
+    }
+
+    /// Gets a message when there are news; never, while nobody wants them.
+    pub fn news(&self) -> Receiver<()> {
+        self.herald.as_ref().map_or_else(never, |herald| herald.told.clone())
+    }
+
+    /// The news that have come, in their order, and whether some were lost before.
+    ///
+    /// # Errors
+    /// When the ring buffer cannot be read.
+    pub fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
+        let lost = self.news_words()?.1.load(Ordering::Relaxed);
+        let Some(herald) = &mut self.herald else { return Ok((Vec::new(), false)) };
+        herald.ring.consume().context("reading the ring buffer of news")?;
+        let missed = std::mem::replace(&mut herald.lost, lost) != lost;
+        Ok((herald.taken.take(), missed))
+    }
+
+    /// What is wanted, and how many were lost.
+    fn news_words(&mut self) -> Result<(&AtomicU32, &AtomicU32)> {
+        let data = self.skel.maps.data_watch_data.as_mut();
+        let data = data.context("the BPF object tells no news")?;
+        // SAFETY: aligned, and valid for as long as the exclusive borrow of `data`; BPF reads
+        // and writes them meanwhile.
+        Ok(unsafe {
+            (AtomicU32::from_ptr(&mut data.news_wanted), AtomicU32::from_ptr(&mut data.news_lost))
+        })
+    }
+}
+
+/// Starts a thread that waits for news: a message means that there are some. It ends when the
+/// second value is dropped.
+fn listen(ring: &RingBuffer<'_>) -> Result<(Receiver<()>, OwnedFd)> {
+    // SAFETY: the ring buffer's descriptor is open as long as the ring is borrowed; the copy is ours.
+    let ring = unsafe { BorrowedFd::borrow_raw(ring.epoll_fd()) }.try_clone_to_owned()?;
+    let (ends, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    let (tell, told) = bounded(0);
+    std::thread::Builder::new().name("news".into()).spawn(move || {
+        let mut polled =
+            [PollFd::new(&ring, PollFlags::IN), PollFd::new(&ends, PollFlags::empty())];
+        loop {
+            match poll(&mut polled, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return log::error!("waiting for news of tasks: {error}"),
+            }
+            if !polled[1].revents().is_empty() || tell.send(()).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok((told, alive))
+}
