@@ -153,9 +153,13 @@ struct artis_task {
 	u8 rt_forbidden;
 	/* its table of system calls: 0 the policy's, else one of call_tables */
 	u8 call_table;
-	u8 pad[2];
+	/* its affinity holds all RT CPUs */
+	u8 rt_all;
+	u8 pad;
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
+	/* p->se.sum_exec_runtime when its turn among equals began, ns */
+	u64 rt1_turn_exec_ns;
 	/* the watch that its stats are of, see report/tally.bpf.h */
 	u32 watch_seq;
 	/* p->se.sum_exec_runtime at its last record, ns */

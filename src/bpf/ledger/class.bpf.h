@@ -14,6 +14,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	t->rt1 = to->rt1;
 	t->rt1_rr = to->rt1 && to->rr;
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;
+	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
 	t->rt_forbidden = !!to->rt_forbidden;
 	t->call_table = to->call_table < ARTIS_NR_CALL_TABLES ? to->call_table : 0;
 	/* which also counts it anew */
