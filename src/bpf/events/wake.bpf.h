@@ -124,7 +124,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	count_why(t, ARTIS_STAT_PLACE_OWN);
 	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
-	else if (unlikely(t->rt1) && gives_way(cpu_of(cpu), t->rt1))
+	else if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
 		preempt_for_rt1(cpu);
 	else if (is_rt_cpu(cpu) && cpu_of(cpu)->ext_running && (enq_flags & SCX_ENQ_WAKEUP))
 		/* computing tasks are guests there */

@@ -249,7 +249,7 @@ static __always_inline void insert_guest(struct task_struct *p, struct artis_tas
 	insert_own(p, t, cpu, slice_rt(t), rt_vtime(t, cpu), enq_flags);
 	if (!rt_queued_hint)
 		rt_queued_hint = 1;
-	if (unlikely(t->rt1) && gives_way(cpu_of(cpu), t->rt1))
+	if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
 		preempt_for_rt1(cpu);
 }
 

@@ -71,10 +71,29 @@ static __always_inline bool is_throttled(const struct artis_cpu *c)
 	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
 }
 
-/* Would an RT1+ task of @rank run at once on @c? Not beneath a real-time task, nor behind its like. */
-static __always_inline bool gives_way(const struct artis_cpu *c, u32 rank)
+/* A real-time task runs or waits on @cpu; before the switch to it, too. */
+static __always_inline bool has_rt_task(const struct artis_cpu *c, s32 cpu)
 {
-	return !c->rt.in_rt && c->curr_rt1 < rank && !is_throttled(c);
+	const struct rq *rq;
+
+	if (c->rt.in_rt)
+		return true;
+	rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
+}
+
+/* Would an RT1+ task of @rank run at once on @cpu? Not beneath a real-time task, nor behind its like. */
+static __always_inline bool gives_way(s32 cpu, u32 rank)
+{
+	const struct artis_cpu *c = cpu_of(cpu);
+
+	return c->curr_rt1 < rank && !has_rt_task(c, cpu) && !is_throttled(c);
+}
+
+/* So many RT1+ tasks wait on RT CPU @c, or are on their way to it. */
+static __always_inline u32 rt1_waiting(const struct artis_cpu *c)
+{
+	return c->rt1_nr - !!(c->curr_rt1 && c->rt1_nr);
 }
 
 /*
@@ -92,7 +111,7 @@ __noinline s32 lower_rt(struct artis_task *t)
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 
-		if (c->kind != ARTIS_CPU_RT || c->rt1_nr > !!c->curr_rt1 || !gives_way(c, rank))
+		if (c->kind != ARTIS_CPU_RT || rt1_waiting(c) || !gives_way(cpu, rank))
 			continue;
 		rank = c->curr_rt1;
 		best = cpu;
@@ -115,7 +134,7 @@ __noinline s32 lower_nrt(struct artis_task *t, s32 here, s32 except)
 		cpu = near_of(here, i);
 		if (cpu == ARTIS_NO_CPU)
 			break;
-		if (cpu == except || !gives_way(cpu_of(cpu), rank))
+		if (cpu == except || !gives_way(cpu, rank))
 			continue;
 		rank = cpu_of(cpu)->curr_rt1;
 		best = cpu;
@@ -135,8 +154,8 @@ static __noinline s32 lower_allowed(const struct task_struct *p, const struct ar
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 
-		if (c->kind != kind || !gives_way(c, rank) ||
-		    (kind == ARTIS_CPU_RT && c->rt1_nr > !!c->curr_rt1) ||
+		if (c->kind != kind || !gives_way(cpu, rank) ||
+		    (kind == ARTIS_CPU_RT && rt1_waiting(c)) ||
 		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		rank = c->curr_rt1;

@@ -25,12 +25,7 @@ u64 rescue_looked_ns;
  */
 static __always_inline bool rt_is_next(s32 cpu)
 {
-	const struct rq *rq;
-
-	if (!dispatch_before_rt)
-		return false;
-	rq = bpf_per_cpu_ptr(&runqueues, cpu);
-	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
+	return dispatch_before_rt && has_rt_task(cpu_of(cpu), cpu);
 }
 
 static __always_inline bool is_queued(const struct task_struct *p)
@@ -247,6 +242,20 @@ __noinline int rescue_from(s32 cpu)
 }
 
 /*
+ * An RT1+ task runs on RT CPU @c, or one waits there, as at the look before: nobody should wait
+ * beneath it, or wait on.
+ */
+static __always_inline bool is_held_by_rt1(struct artis_cpu *c)
+{
+	u32 pid = c->curr_rt1 ? c->curr_pid : 0, waiting = rt1_waiting(c);
+	bool held = (waiting && c->rt1_looked_waiting) || (pid && pid == c->rt1_looked_pid);
+
+	c->rt1_looked_pid = pid;
+	c->rt1_looked_waiting = waiting;
+	return held;
+}
+
+/*
  * Every millisecond, some NRT CPU looks at all CPUs that a real-time task holds: RT
  * CPUs for longer than rescue_ns, and NRT CPUs to which something was handed over.
  */
@@ -268,7 +277,7 @@ __noinline int rescue(s32 by)
 		if (c->kind != ARTIS_CPU_RT || !c->own_hint)
 			continue;
 		any = true;
-		if (is_held(c, now))
+		if (is_held(c, now) || is_held_by_rt1(c))
 			rescue_from(cpu);
 	}
 	if (any)
