@@ -1,0 +1,57 @@
+# Reads the files firm.NAME.ROUND and hard.NAME.ROUND (cyclictest's histograms) and
+# migrate.NAME.ROUND (what rt-migrate-test -q -c said in each run).
+function quantile(q,    i, sum) { # of the histogram of this file
+    for (i = 0; i < bins; i++) { sum += count[i]; if (sum >= q * total) return value[i] }
+    return max
+}
+function end_of_file() {
+    if ((kind == "firm" || kind == "hard") && total)
+        for (i = 1; i <= columns; i++)
+            lat[who, kind, column[i]] = lat[who, kind, column[i]] " " (column[i] == "max" ? max : quantile(share[i]))
+    total = bins = max = 0
+}
+function cell(who, what) { return sprintf("%d (%d to %d)", median(lat[who, kindof, what]), lowest(lat[who, kindof, what]), highest(lat[who, kindof, what])) }
+function bar(text, one, other, limit) {
+    if (other) printf "bar: %-34s %.2f, to be at most %.2f: %s\n", text, ratio(one, other), limit, verdict(ratio(one, other) <= limit)
+}
+BEGIN {
+    columns = split("p50 p99 max", column, " ")
+    split("0.5 0.99 1", share, " ")
+}
+FNR == 1 {
+    end_of_file()
+    tag = FILENAME
+    sub(/.*\//, "", tag)
+    split(tag, part, ".")
+    kind = part[1]
+    who = part[2]
+}
+kind != "migrate" && /^[0-9]+[ \t]+[0-9]+[ \t\r]*$/ { if ($2 + 0) { value[bins] = $1 + 0; count[bins++] = $2 + 0; total += $2 } }
+kind != "migrate" && /^# Max Latencies:/ { max = $4 + 0 }
+# beyond the histogram: they count as the maximum
+kind != "migrate" && /^# Histogram Overflows:/ { total += $4 }
+kind == "migrate" && /^run / { runs[who]++ }
+kind == "migrate" && /^failed/ { failed[who]++ }
+kind == "migrate" && /Passed!/ { passed[who]++ }
+END {
+    end_of_file()
+    n = split(turn, name, " ")
+    split("firm hard", kinds, " ")
+    for (k = 1; k <= 2; k++) {
+        kindof = kinds[k]
+        printf "  %-14s", kindof
+        for (j = 1; j <= columns; j++) printf "  %-24s", column[j]
+        print ""
+        for (i = 1; i <= n; i++) {
+            if (!lat[name[i], kindof, "p50"]) continue
+            printf "  %-14s", name[i]
+            for (j = 1; j <= columns; j++) printf "  %-24s", cell(name[i], column[j])
+            print ""
+        }
+    }
+    print ""
+    for (i = 1; i <= n; i++)
+        if (runs[name[i]]) printf "rt-migrate-test under %-8s %d of %d runs passed\n", name[i], passed[name[i]], runs[name[i]]
+    bar("firm p99 artis / default", median(lat["artis", "firm", "p99"]), median(lat["default", "firm", "p99"]), 1.5)
+    bar("hard p99 artis / artis alone", median(lat["artis", "hard", "p99"]), median(lat["alone", "hard", "p99"]), 1.1)
+}
