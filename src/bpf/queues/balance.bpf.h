@@ -51,7 +51,7 @@ __noinline int look_at_rt(s32 cpu, s32 by)
 		.queued = queued > 0 ? queued : 0,
 		.rt = true,
 		.rt_busy = c->rt.in_rt,
-		.rt_held = is_held(c, pass->now_ns),
+		.rt_held = is_held(c, pass->now_ns) || rt1_stays(c),
 		.rt_bound = !!c->own_nr,
 		.rt1 = c->rt1_nr,
 		.near = llc_of(cpu) == llc_of(by),

@@ -96,6 +96,12 @@ static __always_inline u32 rt1_waiting(const struct artis_cpu *c)
 	return c->rt1_nr - !!(c->curr_rt1 && c->rt1_nr);
 }
 
+/* The RT1+ task that runs on RT CPU @c ran there when an NRT CPU last looked. */
+static __always_inline bool rt1_stays(const struct artis_cpu *c)
+{
+	return unlikely(c->curr_rt1) && c->curr_pid == c->rt1_looked_pid;
+}
+
 /*
  * The RT CPU with the lowest rank below @t's, or a negative number. Not one that another RT1+ task
  * is on its way to. Looks at each CPU once.

@@ -247,10 +247,10 @@ __noinline int rescue_from(s32 cpu)
  */
 static __always_inline bool is_held_by_rt1(struct artis_cpu *c)
 {
-	u32 pid = c->curr_rt1 ? c->curr_pid : 0, waiting = rt1_waiting(c);
-	bool held = (waiting && c->rt1_looked_waiting) || (pid && pid == c->rt1_looked_pid);
+	u32 waiting = rt1_waiting(c);
+	bool held = (waiting && c->rt1_looked_waiting) || rt1_stays(c);
 
-	c->rt1_looked_pid = pid;
+	c->rt1_looked_pid = c->curr_rt1 ? c->curr_pid : 0;
 	c->rt1_looked_waiting = waiting;
 	return held;
 }
