@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// A glob: `*`, `?`, `[ab]`, `{one,other}`; of paths (`PATHS`) only `**` crosses a slash.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Glob<const PATHS: bool> {
     text: String,
@@ -57,6 +57,13 @@ impl<const PATHS: bool> TryFrom<String> for Glob<PATHS> {
 impl<const PATHS: bool> From<Glob<PATHS>> for String {
     fn from(glob: Glob<PATHS>) -> Self {
         glob.text
+    }
+}
+
+impl<const PATHS: bool> std::fmt::Debug for Glob<PATHS> {
+    /// Without the tables of its automaton.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Glob").field(&self.text).finish()
     }
 }
 

@@ -58,6 +58,12 @@ parent = 1
 }
 
 #[test]
+fn the_example_is_right() {
+    let rules = parse(include_str!("../../../../dist/config.example.toml")).expect("rules");
+    assert_eq!(rules.len(), 6);
+}
+
+#[test]
 fn a_wrong_file_is_told_by_line_and_reason() {
     for (text, line, what) in [
         ("[[rule]]\ncomm = 'a'\ncom = 'b'\n", 3, "unknown field `com`"),
@@ -105,7 +111,7 @@ fn words_need_no_quotes() {
         ("a.b=c", "no key"),
         ("comm=a]] nice=3", "unknown field `nice`"),
         ("class=nrt", "which tasks"),
-        ("comm=a,priority=3,b", "cuts names after"),
+        ("comm=a,class=rt1,rr=true", "cuts names after"),
     ] {
         let mistake = words(wrong).expect_err(wrong);
         assert!(mistake.what.contains(what), "{wrong}: {mistake}");

@@ -149,6 +149,6 @@ mod tests {
     #[test]
     fn nobody() {
         assert_eq!(Facts::read(i32::MAX).expect("readable"), None);
-        assert_eq!(Facts::threads(i32::MAX), []);
+        assert!(Facts::threads(i32::MAX).is_empty());
     }
 }

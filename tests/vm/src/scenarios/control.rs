@@ -54,7 +54,7 @@ fn ctl(ctx: &Ctx) -> Result<Outcome> {
 }
 
 /// What a command of `scx_artis ctl` says, if its exit code is this one.
-fn told(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
+pub(super) fn told(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
     let ended = Daemon::run(&ctx.program, &[&["ctl"], args].concat())?;
     let text = ended.output.lines().filter_map(|l| l.split_once("| ")).map(|(_, l)| l);
     let text = text.collect::<Vec<_>>().join("\n");
@@ -62,7 +62,7 @@ fn told(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
     Ok(text)
 }
 
-fn refused(ctx: &Ctx, args: &[&str], code: i32, word: &str) -> Result<()> {
+pub(super) fn refused(ctx: &Ctx, args: &[&str], code: i32, word: &str) -> Result<()> {
     let text = told(ctx, args, code)?;
     ensure!(text.contains(word), "ctl {args:?} does not mention '{word}': {text}");
     ensure!(!text.contains("panicked"), "ctl {args:?}: {text}");

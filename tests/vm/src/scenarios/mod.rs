@@ -12,6 +12,7 @@ mod hog;
 mod hotplug;
 mod loading;
 mod predict;
+mod rules;
 mod running;
 mod scenes;
 mod share;
@@ -154,6 +155,7 @@ pub const ALL: &[Scenario] = &[
     topology::TWO_LLCS,
     topology::SMT,
     control::CTL,
+    rules::RULES,
     handover::HANDOVER,
     hog::HOG_LOAD,
     waits::FORK_STORM_WAITS,
