@@ -27,7 +27,6 @@ char _license[] SEC("license") = "GPL";
 #include "ledger/seat.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/cgroup.bpf.h"
-#include "ledger/class.bpf.h"
 #include "ledger/section.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
@@ -37,6 +36,7 @@ char _license[] SEC("license") = "GPL";
 #include "events/run.bpf.h"
 #include "report/walk.bpf.h"
 #include "report/news.bpf.h"
+#include "events/class.bpf.h"
 #include "events/life.bpf.h"
 #include "ledger/partition.bpf.h"
 #include "report/sample.bpf.h"
@@ -59,6 +59,7 @@ SCX_OPS_DEFINE(artis_ops,
 	       .dispatch = (void *)artis_dispatch,
 	       .running = (void *)artis_running,
 	       .stopping = (void *)artis_stopping,
+	       .yield = (void *)artis_yield,
 	       .cpu_release = (void *)artis_cpu_release,
 	       .init_task = (void *)artis_init_task,
 	       .exit_task = (void *)artis_exit_task,

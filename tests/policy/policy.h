@@ -12,4 +12,5 @@
 #include "policy/load.h"
 #include "policy/place.h"
 #include "policy/predict.h"
+#include "policy/rt1.h"
 #include "policy/rt_share.h"

@@ -130,6 +130,9 @@ struct artis_cpu {
 	u32 curr_rt1;
 	/* runnable RT1+ tasks of this RT CPU; changed by any CPU */
 	u32 rt1_nr;
+	/* when an NRT CPU last looked: the RT1+ task that ran here, 0: none; how many waited */
+	u32 rt1_looked_pid;
+	u32 rt1_looked_waiting;
 	/* what RT1+ tasks used of this second */
 	struct artis_rt1_budget rt1;
 	/* why that task has to leave this RT CPU: see enum artis_causes; 0: it need not */

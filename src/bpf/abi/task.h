@@ -155,9 +155,12 @@ struct artis_task {
 	u8 call_table;
 	/* all that by the user's own hand, which no rule overrules */
 	u8 by_hand;
-	u8 pad[1];
+	/* its affinity holds all RT CPUs */
+	u8 rt_all;
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
+	/* p->se.sum_exec_runtime when its turn among equals began, ns */
+	u64 rt1_turn_exec_ns;
 	/* the watch that its stats are of, see report/tally.bpf.h */
 	u32 watch_seq;
 	/* p->se.sum_exec_runtime at its last record, ns */

@@ -97,4 +97,17 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 		residence_ends(c);
 }
 
+/* sched_yield(2): an RT1+ task lets its equals go first. To another task nobody yields. */
+bool BPF_STRUCT_OPS(artis_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct artis_task *t = task_of(from);
+
+	if (to || !t)
+		return false;
+	if (unlikely(t->rt1))
+		place_last(from, t);
+	scx_bpf_task_set_slice(from, 0);
+	return false;
+}
+
 #endif /* ARTIS_EVENTS_RUN_BPF_H */

@@ -49,8 +49,7 @@ static __always_inline s32 pick_rt1_rt(struct task_struct *p, struct artis_task 
 
 	if (cpu >= 0)
 		return cpu;
-	cpu = lower_rt(t);
-	return cpu >= 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ? cpu : -EBUSY;
+	return t->rt_all || !t->rt_allowed ? lower_rt(t) : lower_allowed(p, t, ARTIS_CPU_RT);
 }
 
 /* A woken RT1+ task prefers an RT CPU, also one that computes for somebody lower. */
@@ -125,6 +124,8 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	count_why(t, ARTIS_STAT_PLACE_OWN);
 	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
+	else if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
+		preempt_for_rt1(cpu);
 	else if (is_rt_cpu(cpu) && cpu_of(cpu)->ext_running && (enq_flags & SCX_ENQ_WAKEUP))
 		/* computing tasks are guests there */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -203,7 +204,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	where = place(p, t, cpu, woken, reenq);
-	if (unlikely(t->rt1) && where == ARTIS_PLACE_RT_IDLE && !(enq_flags & SCX_ENQ_LAST)) {
+	if (unlikely(t->rt1) && where == ARTIS_PLACE_RT_IDLE) {
 		rt = pick_rt1_rt(p, t);
 		if (rt >= 0) {
 			insert_guest(p, t, rt, enq_flags);

@@ -60,6 +60,7 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 	t->partition_gen = partition_gen;
 	t->movable = bpf_cpumask_intersects(mask, nrt);
 	t->rt_allowed = !t->rt_forbidden && bpf_cpumask_intersects(mask, rt);
+	t->rt_all = t->rt_allowed && bpf_cpumask_subset(rt, mask);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
 	t->bound_nrt = t->movable && bpf_cpumask_weight(mask) == 1;
 	if (!bpf_cpumask_test_cpu(t->nrt_cpu, mask) || is_rt_cpu(t->nrt_cpu))

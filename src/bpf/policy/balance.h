@@ -239,7 +239,8 @@ static inline bool artis_steals(enum artis_migration migration, const struct art
 			return false;
 		break;
 	case ARTIS_MIGRATION_RT_RT:
-		if (!artis_may_go_to_rt(task))
+		/* an RT1+ task waits for who is higher, whatever the loads (queues/rt1.bpf.h) */
+		if (task->rt1 || !artis_may_go_to_rt(task))
 			return false;
 		break;
 	}

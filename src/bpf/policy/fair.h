@@ -23,7 +23,7 @@
 #define ARTIS_INV_WEIGHT_SHIFT 20
 
 /* A virtual time so far ahead of the clock that no task has it. */
-#define ARTIS_VTIME_FAR (1ULL << 62)
+#define ARTIS_VTIME_FAR (1ULL << 60)
 
 /*
  * Who may run on an RT CPU only comes before its guests, who have other CPUs: the virtual times

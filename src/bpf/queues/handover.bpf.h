@@ -110,7 +110,7 @@ static __always_inline bool accept(u64 entry, s32 cpu, u64 slice_ns)
 		goto stale;
 	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t) {
-		scx_bpf_dsq_insert_vtime(p, nrt_dsq(cpu), slice_ns,
+		scx_bpf_dsq_insert_vtime(p, nrt_dsq(cpu), slice_away(t, slice_ns),
 					 order_of(t, vtime_in(t, llc_of(cpu))), 0);
 		ok = queued_seq(p, t) == artis_ring_seq(entry);
 		if (!ok)

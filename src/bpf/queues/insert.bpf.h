@@ -33,17 +33,8 @@ static __always_inline u64 slice_nrt(s32 cpu)
 	return artis_slice_nrt(&policy, scx_bpf_dsq_nr_queued(nrt_dsq(cpu)));
 }
 
+#include "rt1.bpf.h"
 #include "handover.bpf.h"
-
-/*
- * RT1+ task @p comes anew: it has woken, or its turn was over. Who was preempted keeps its place,
- * before those of its rank that came later (sched(7)).
- */
-static __always_inline void take_place(const struct task_struct *p, struct artis_task *t, bool woken)
-{
-	if (unlikely(t->rt1) && (woken || !t->rt1_order || (t->rt1_rr && !p->scx.slice)))
-		t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
-}
 
 /* Nobody is far behind the clock or far ahead of it. */
 static __always_inline void clamp_vtime(struct artis_task *t, s32 cpu)
@@ -158,70 +149,6 @@ static __always_inline void preempt_if_behind(s32 cpu, u64 vtime)
 	count(ARTIS_STAT_PREEMPT);
 }
 
-/* Slice of @t on an RT CPU, where nobody but equals in turns would end it earlier. */
-static __always_inline u64 slice_rt(const struct artis_task *t)
-{
-	u64 turn_ns = (u64)policy.rt1_rr_ms * 1000000;
-
-	return unlikely(t->rt1_rr) && turn_ns < policy.slice_rt_ns ? turn_ns : policy.slice_rt_ns;
-}
-
-/* The RT CPU with the lowest rank below @t's, or a negative number. Looks at each CPU once. */
-__noinline s32 lower_rt(struct artis_task *t)
-{
-	s32 cpu, best = -1;
-	u32 rank;
-
-	if (!t || !t->rt_allowed)
-		return -1;
-	rank = t->rt1;
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *c = cpu_of(cpu);
-
-		if (c->kind != ARTIS_CPU_RT || c->rt.in_rt || c->rt1_nr > 1 || c->curr_rt1 >= rank)
-			continue;
-		rank = c->curr_rt1;
-		best = cpu;
-		if (!rank)
-			break;
-	}
-	return best;
-}
-
-/* The NRT CPU near @here with the lowest rank below @t's, or a negative number. */
-__noinline s32 lower_nrt(struct artis_task *t, s32 here)
-{
-	s32 cpu, best = -1;
-	u32 rank, i;
-
-	if (!t)
-		return -1;
-	rank = t->rt1;
-	bpf_for(i, 0, ARTIS_NEAR) {
-		cpu = near_of(here, i);
-		if (cpu == ARTIS_NO_CPU)
-			break;
-		if (cpu_of(cpu)->rt.in_rt || cpu_of(cpu)->curr_rt1 >= rank)
-			continue;
-		rank = cpu_of(cpu)->curr_rt1;
-		best = cpu;
-		if (!rank)
-			break;
-	}
-	return best;
-}
-
-/* RT1+ task @t was queued for @cpu: whoever is lower there makes way. */
-static __always_inline void preempt_for_rt1(s32 cpu, const struct artis_task *t)
-{
-	struct artis_cpu *c = cpu_of(cpu);
-
-	if (!c->ext_running || c->rt.in_rt || c->curr_rt1 >= t->rt1)
-		return;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	count(ARTIS_STAT_RT1_PREEMPT);
-}
-
 /* From RT CPU @here to NRT CPU @to without waiting, if that is possible. */
 static __always_inline bool insert_handover(struct task_struct *p, struct artis_task *t, s32 here,
 					    s32 to, bool idle)
@@ -245,7 +172,8 @@ static __noinline bool insert_group(struct task_struct *p, struct artis_task *t,
 		return true;
 	group_join(t, to);
 	seat_join(t, seat_of_cpu(to));
-	scx_bpf_dsq_insert_vtime(p, nrt_dsq(to), slice_nrt(to), order_of(t, t->vtime), enq_flags);
+	scx_bpf_dsq_insert_vtime(p, nrt_dsq(to), slice_away(t, slice_nrt(to)),
+				 order_of(t, t->vtime), enq_flags);
 	if (idle)
 		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
 	return false;
@@ -258,7 +186,7 @@ static __noinline bool insert_group(struct task_struct *p, struct artis_task *t,
 static __always_inline void insert_nrt(struct task_struct *p, struct artis_task *t, s32 here,
 				       bool calm, u64 enq_flags)
 {
-	s32 idle, to;
+	s32 idle, to, lower = -EBUSY;
 
 	/* alone on an NRT CPU that goes idle: only this wakes it (kernel.md 3.1) */
 	if ((enq_flags & SCX_ENQ_LAST) && !is_rt_cpu(here) &&
@@ -270,16 +198,16 @@ static __always_inline void insert_nrt(struct task_struct *p, struct artis_task 
 	idle = pick_idle_nrt(p, t, here);
 	to = idle >= 0 ? idle : t->nrt_cpu;
 	if (unlikely(t->rt1) && idle < 0) {
-		s32 lower = lower_nrt(t, here);
-
-		if (lower >= 0 && (t->nrt_all || bpf_cpumask_test_cpu(lower, p->cpus_ptr)))
+		lower = t->nrt_all ? lower_nrt(t, here, -1) : lower_allowed(p, t, ARTIS_CPU_NRT);
+		if (lower >= 0)
 			to = lower;
 	}
 	if (insert_group(p, t, to, idle >= 0, enq_flags) || idle >= 0)
 		return;
 	if (unlikely(t->rt1)) {
-		preempt_for_rt1(to, t);
-		group_of(to)->rt1_hint = 1;
+		rt1_queued(llc_of(to));
+		if (lower >= 0)
+			preempt_for_rt1(lower);
 		return;
 	}
 	if (calm && t->rt_allowed)
@@ -321,8 +249,8 @@ static __always_inline void insert_guest(struct task_struct *p, struct artis_tas
 	insert_own(p, t, cpu, slice_rt(t), rt_vtime(t, cpu), enq_flags);
 	if (!rt_queued_hint)
 		rt_queued_hint = 1;
-	if (unlikely(t->rt1))
-		preempt_for_rt1(cpu, t);
+	if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
+		preempt_for_rt1(cpu);
 }
 
 #endif /* ARTIS_QUEUES_INSERT_BPF_H */

@@ -25,12 +25,7 @@ u64 rescue_looked_ns;
  */
 static __always_inline bool rt_is_next(s32 cpu)
 {
-	const struct rq *rq;
-
-	if (!dispatch_before_rt)
-		return false;
-	rq = bpf_per_cpu_ptr(&runqueues, cpu);
-	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
+	return dispatch_before_rt && has_rt_task(cpu_of(cpu), cpu);
 }
 
 static __always_inline bool is_queued(const struct task_struct *p)
@@ -76,57 +71,20 @@ static __always_inline bool comes_first(u64 vtime, u64 dsq)
 }
 
 /*
- * RT CPU @cpu has nothing to run. It does not pull, but it may ask: the nearest
- * NRT CPU looks at once if a calm task waits for it, and not when its slice ends.
+ * RT CPU @cpu has nothing to run, or nothing as high as what waits. It does not pull, but it may
+ * ask: the nearest NRT CPU looks at once if a calm task waits for it, and not when its slice ends.
  */
 static __always_inline void ask_for_work(s32 cpu)
 {
 	u32 nrt = near_of(cpu, 0);
 
-	if (nrt == ARTIS_NO_CPU || !group_of(nrt)->calm_hint || cpu_of(nrt)->rt.in_rt)
+	if (nrt == ARTIS_NO_CPU || cpu_of(nrt)->rt.in_rt)
+		return;
+	if (!group_of(nrt)->calm_hint && !group_of(nrt)->rt1_hint)
 		return;
 	/* named: it is not marked as idle before ops.dispatch has returned */
 	group_of(nrt)->asking = cpu + 1;
 	scx_bpf_kick_cpu(nrt, SCX_KICK_PREEMPT);
-}
-
-/* A round-robin RT1+ task whose turn is over goes behind its equals. */
-static __always_inline void next_turn(const struct task_struct *p, struct artis_task *t)
-{
-	if (unlikely(t->rt1_rr) && !p->scx.slice)
-		t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
-}
-
-/*
- * RT1+ tasks have used up their share of this second of @cpu: the first of @dsq that is none runs
- * now, if there is one. Without that, an endless RT1+ task would be the end of all others,
- * kernel threads and the daemon among them, as with the kernel's own class before it
- * had a throttle.
- */
-__noinline bool let_lower_run(s32 cpu, u64 dsq)
-{
-	struct task_struct *p;
-	u32 seen = 0;
-
-	__sink(seen);
-	bpf_for_each(scx_dsq, p, dsq, 0) {
-		struct artis_task *t;
-
-		if (seen++ >= ARTIS_PUSH_SCAN)
-			break;
-		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t || t->rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			continue;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_nrt_ns);
-		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
-			return true;
-	}
-	return false;
-}
-
-static __always_inline bool is_throttled(const struct artis_cpu *c)
-{
-	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
 }
 
 static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
@@ -148,17 +106,20 @@ static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct tas
 			(!t->movable || (is_calm(t) && (t->rt1 || (!c->own_nr && !is_ahead(t)))));
 		if (stays && c->own_hint && comes_first(rt_vtime(t, cpu), own_dsq(cpu))) {
 			clock_pick(t, cpu);
-			keep(c, t, prev, t->movable ? policy.slice_rt_ns : policy.slice_nrt_ns);
+			keep(c, t, prev, t->movable ? slice_rt(t) : policy.slice_nrt_ns);
 			return;
 		}
 	}
+	/* no RT1+ task is left here: one may wait elsewhere */
+	if (unlikely(rt1_waits) && c->rt1_nr <= (t && t->rt1 && !stays))
+		ask_for_work(cpu);
 	if (take_own(c, cpu))
 		return;
 	/* who may not leave stays, too */
 	if (!t || (!stays && (t->movable || c->section >= ARTIS_SECTION_CALL)))
 		ask_for_work(cpu);
 	else
-		keep(c, t, prev, t->movable ? policy.slice_rt_ns : policy.slice_nrt_ns);
+		keep(c, t, prev, t->movable ? slice_rt(t) : policy.slice_nrt_ns);
 }
 
 /* An RT CPU that has nothing to run: the one that asked for work, or an idle one. */
@@ -214,6 +175,45 @@ __noinline int push_calm(u32 group)
 	return 0;
 }
 
+/*
+ * The highest RT1+ task that waits in the queue of @by's group runs at once where somebody lower
+ * does: on an RT CPU if it may, else on another NRT CPU, which has its next task already.
+ */
+__noinline int push_rt1(s32 by)
+{
+	struct artis_group *g = group_of(by);
+	struct task_struct *p;
+	s32 to;
+
+	/* whoever inserts sets it after the task is in */
+	g->rt1_hint = 0;
+	bpf_for_each(scx_dsq, p, nrt_dsq(by), 0) {
+		struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+
+		if (!t || !t->rt1)
+			break;
+		g->rt1_hint = 1;
+		to = may_go_to_rt(t, facts_of(p, t, true)) ? lower_rt(t) : -EBUSY;
+		if (to >= 0 && bpf_cpumask_test_cpu(to, p->cpus_ptr)) {
+			scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_rt(t));
+			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, rt_vtime(t, to));
+			if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(to), 0))
+				break;
+			seat_join(t, seat_of_cpu(to));
+			count_why(t, ARTIS_STAT_RETURN);
+			gave_to_rt(to);
+			preempt_for_rt1(to);
+			break;
+		}
+		to = lower_nrt(t, by, by);
+		if (to >= 0)
+			preempt_for_rt1(to);
+		break;
+	}
+	rt1_waits = g->rt1_hint;
+	return 0;
+}
+
 /* Put what waits in the own queue of RT CPU @cpu, and may leave, where it came from. */
 __noinline int rescue_from(s32 cpu)
 {
@@ -234,9 +234,25 @@ __noinline int rescue_from(s32 cpu)
 			continue;
 		seat_join(t, ARTIS_SEAT_GROUP + t->group);
 		group_nr(t->group)->calm_hint = 1;
+		if (unlikely(t->rt1))
+			rt1_queued(t->group);
 		count_why(t, ARTIS_STAT_RESCUE);
 	}
 	return 0;
+}
+
+/*
+ * An RT1+ task runs on RT CPU @c, or one waits there, as at the look before: nobody should wait
+ * beneath it, or wait on.
+ */
+static __always_inline bool is_held_by_rt1(struct artis_cpu *c)
+{
+	u32 pid = c->curr_rt1 ? c->curr_pid : 0, waiting = rt1_waiting(c);
+	bool held = (waiting && c->rt1_looked_waiting) || (pid && pid == c->rt1_looked_pid);
+
+	c->rt1_looked_pid = pid;
+	c->rt1_looked_waiting = waiting;
+	return held;
 }
 
 /*
@@ -261,7 +277,7 @@ __noinline int rescue(s32 by)
 		if (c->kind != ARTIS_CPU_RT || !c->own_hint)
 			continue;
 		any = true;
-		if (is_held(c, now))
+		if (is_held(c, now) || is_held_by_rt1(c))
 			rescue_from(cpu);
 	}
 	if (any)
@@ -279,7 +295,8 @@ static __always_inline bool take_from_rt(void)
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 
-		if (c->kind != ARTIS_CPU_RT || !c->own_hint)
+		/* an RT1+ task is about to run there */
+		if (c->kind != ARTIS_CPU_RT || !c->own_hint || c->rt1_nr)
 			continue;
 		if (seen++ >= ARTIS_STEAL_SCAN)
 			break;
@@ -335,6 +352,8 @@ __noinline int take_from_groups(s32 cpu)
 /* What NRT CPUs do for others once they have a task of their own. */
 static __always_inline void serve_others(s32 cpu)
 {
+	if (unlikely(group_of(cpu)->rt1_hint))
+		push_rt1(cpu);
 	if (unlikely(group_of(cpu)->calm_hint))
 		push_calm(llc_of(cpu));
 	if (unlikely(rt_queued_hint || handover_hint))
@@ -360,7 +379,7 @@ static __always_inline bool take_any(struct artis_cpu *c, s32 cpu)
 static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_task *t = NULL;
-	bool stays = false;
+	bool stays = false, goes = false, returns = false;
 	u32 came = 0;
 	u64 order;
 
@@ -385,15 +404,18 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		next_turn(prev, t);
 		order = order_of(t, t->vtime);
 		/* what came is not in the queue yet, but when this returns or moves a task */
-		stays = !(came && artis_before(c->came_vtime, order)) && !could_go_to_rt(c, t) &&
+		goes = could_go_to_rt(c, t);
+		/* even if it is alone here */
+		returns = goes && t->rt1;
+		stays = !(came && artis_before(c->came_vtime, order)) && !goes &&
 			comes_first(order, nrt_dsq(cpu)) &&
 			(!c->own_hint || comes_first(order, own_dsq(cpu)));
 	}
 	if (stays) {
 		clock_pick(t, cpu);
-		keep(c, t, prev, slice_nrt(cpu));
-	} else if (!take_any(c, cpu) && t) {
-		keep(c, t, prev, policy.slice_nrt_ns);
+		keep(c, t, prev, slice_away(t, slice_nrt(cpu)));
+	} else if (!take_any(c, cpu) && t && !returns) {
+		keep(c, t, prev, slice_away(t, policy.slice_nrt_ns));
 	}
 	/* then, or what it gives away would come straight back */
 	serve_others(cpu);

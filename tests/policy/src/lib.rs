@@ -17,7 +17,7 @@ pub mod replay;
 pub use c::{
     artis_candidate as Candidate, artis_haul as Haul, artis_history as History,
     artis_migration as Migration, artis_place_in as PlaceIn, artis_policy as Policy,
-    artis_rt_share as RtShare, artis_run as Run, artis_seat as Seat,
+    artis_rt_share as RtShare, artis_rt1_budget as Rt1Budget, artis_run as Run, artis_seat as Seat,
 };
 
 /// The unit of a share (ARTIS_SHARE_ONE).
@@ -57,6 +57,10 @@ macro_rules! functions {
 }
 
 functions! {
+    before = artis_before(a: u64, b: u64) -> bool;
+    rt1_order = artis_rt1_order(priority: u32, now_ns: u64) -> u64;
+    rt1_charge = artis_rt1_charge(budget: &mut Rt1Budget, policy: &Policy, now_ns: u64, run_ns: u64) -> bool;
+    rt1_throttled = artis_rt1_throttled(budget: &Rt1Budget, policy: &Policy, now_ns: u64) -> bool;
     hist_slot = artis_hist_slot(ns: u64) -> u32;
     hist_from = artis_hist_from(slot: u32) -> u64;
     share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;

@@ -13,7 +13,7 @@ const TAU_NS: f64 = 500e6;
 
 fn all_places() -> impl Iterator<Item = PlaceIn> {
     (0..4u32).flat_map(|section| {
-        (0..256u32).map(move |b| PlaceIn {
+        (0..512u32).map(move |b| PlaceIn {
             section,
             woken: b & 1 != 0,
             calm: b & 2 != 0,
@@ -23,6 +23,7 @@ fn all_places() -> impl Iterator<Item = PlaceIn> {
             put_back: b & 32 != 0,
             displaced: b & 64 != 0,
             ahead: b & 128 != 0,
+            rt1: b & 256 != 0,
         })
     })
 }

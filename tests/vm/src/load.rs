@@ -172,10 +172,12 @@ impl Workers {
 
     /// Stops or continues all of them.
     pub fn freeze(&self, on: bool) -> Result<()> {
-        for (_, child) in &self.all {
-            kill(Pid::from_raw(child.id().cast_signed()), stop_or_go(on))?;
-        }
-        Ok(())
+        (0..self.len()).try_for_each(|i| self.freeze_one(i, on))
+    }
+
+    /// Stops or continues one of them.
+    pub fn freeze_one(&self, i: usize, on: bool) -> Result<()> {
+        Ok(kill(Pid::from_raw(self.pid(i).cast_signed()), stop_or_go(on))?)
     }
 
     /// Kills the last one; returns how long it took to be gone.

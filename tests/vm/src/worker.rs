@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::cpus::Cpus;
 use crate::progress::Board;
@@ -44,6 +45,9 @@ pub enum Kind {
     Lock,
     /// uses --duty percent of each 20 ms
     Duty,
+    /// computes for 1 ms, then sleeps until 5 ms after it began: a periodic task that makes no
+    /// endangering call
+    Periodic,
     /// computes for 1 ms, then enters the kernel
     Enter,
     /// computes, and enters the kernel once when the start signal is given
@@ -55,7 +59,7 @@ impl Kind {
     fn compute_ns(self) -> u64 {
         match self {
             Self::Mixed => 6_000_000,
-            Self::Enter => 1_000_000,
+            Self::Enter | Self::Periodic => 1_000_000,
             _ => 0,
         }
     }
@@ -184,6 +188,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
+    let mut next_ns = last_ns;
     loop {
         match spec.kind {
             Kind::Spin | Kind::Fixed => compute(),
@@ -205,6 +210,11 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
                 compute_units(units);
                 call()?;
             }
+            Kind::Periodic => {
+                compute_units(units);
+                next_ns = (next_ns + PERIODIC_NS).max(monotonic_ns()?);
+                sleep_until(next_ns)?;
+            }
             Kind::Fork => fork_once()?,
             Kind::Exec => exec_once()?,
             Kind::Thread => thread_once()?,
@@ -218,6 +228,15 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         }
         done.fetch_add(units.max(1), Ordering::Relaxed);
     }
+}
+
+/// Period of [`Kind::Periodic`].
+const PERIODIC_NS: u64 = 5_000_000;
+
+fn sleep_until(ns: u64) -> Result<()> {
+    let until = Duration::from_nanos(ns).into();
+    Ok(clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until)
+        .map(drop)?)
 }
 
 fn become_it(spec: &Spec, slot: usize) -> Result<()> {

@@ -12,6 +12,7 @@ mod hog;
 mod hotplug;
 mod loading;
 mod predict;
+mod rt1;
 mod rules;
 mod running;
 mod scenes;
@@ -147,6 +148,8 @@ pub const ALL: &[Scenario] = &[
     hotplug::HOTPLUG,
     evictions::TASK_EVICTIONS,
     tally::TALLY,
+    rt1::RT1_ORDER,
+    rt1::RT1_PLACES,
     share::RT_SHARE,
     share::IDLE_RT_USED,
     balance::TWO_CPUS,

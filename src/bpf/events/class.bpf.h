@@ -2,10 +2,56 @@
 /*
  * Which tasks are RT1+: as the daemon says (BPF_PROG_RUN), and as their parents were.
  */
-#ifndef ARTIS_LEDGER_CLASS_BPF_H
-#define ARTIS_LEDGER_CLASS_BPF_H
+#ifndef ARTIS_EVENTS_CLASS_BPF_H
+#define ARTIS_EVENTS_CLASS_BPF_H
 
-/* @p is of this class from now on. Its place in a queue changes when it is queued next. */
+/* Task @pid takes the place @order if it waits in @dsq. The caller's program may sleep. */
+static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
+{
+	struct task_struct *p;
+	bool done = false;
+
+	bpf_rcu_read_lock();
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		if (p->pid != pid)
+			continue;
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, order);
+		done = scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq, 0);
+		break;
+	}
+	bpf_rcu_read_unlock();
+	return done;
+}
+
+/*
+ * @t, which is task @pid, is of another class now: if it waits, its place in the queue is another
+ * one, and it may come before what runs.
+ */
+static __always_inline void class_queued(u32 pid, struct artis_task *t)
+{
+	u64 vtime = t->vtime;
+	s32 cpu;
+
+	if (t->seat == ARTIS_SEAT_NONE)
+		return;
+	if (t->seat >= ARTIS_SEAT_GROUP && !t->bound_nrt) {
+		if (!requeue(pid, group_dsq(t->seat - ARTIS_SEAT_GROUP), order_of(t, vtime)) ||
+		    !t->rt1)
+			return;
+		rt1_queued(t->seat - ARTIS_SEAT_GROUP);
+		cpu = lower_nrt(t, t->nrt_cpu, -1);
+		if (cpu >= 0)
+			preempt_for_rt1(cpu);
+		return;
+	}
+	cpu = t->bound_nrt ? t->nrt_cpu : (s32)t->seat - 1;
+	if (!t->movable)
+		vtime -= ARTIS_BOUND_FIRST;
+	if (requeue(pid, own_dsq(cpu), order_of(t, vtime)) && t->rt1 && gives_way(cpu, t->rt1))
+		preempt_for_rt1(cpu);
+}
+
+/* @p is of this class from now on. */
 static __always_inline void class_set(struct task_struct *p, struct artis_task *t,
 				      const struct artis_set_class *to)
 {
@@ -14,13 +60,16 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	t->rt1 = to->rt1;
 	t->rt1_rr = to->rt1 && to->rr;
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;
+	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
 	t->rt_forbidden = !!to->rt_forbidden;
 	t->call_table = to->call_table < ARTIS_NR_CALL_TABLES ? to->call_table : 0;
 	t->by_hand = !!to->by_hand;
 	/* which also counts it anew */
 	t->partition_gen = partition_gen - 1;
-	if (c->curr_pid != p->pid || !c->ext_running)
+	if (c->curr_pid != p->pid || !c->ext_running) {
+		class_queued(p->pid, t);
 		return;
+	}
 	c->curr_rt1 = t->rt1;
 	c->call_table = t->call_table;
 	/* where it may not be, or where others come first now: the queues decide anew */
@@ -78,4 +127,4 @@ int artis_set_class(struct artis_set_class *args)
 	return err;
 }
 
-#endif /* ARTIS_LEDGER_CLASS_BPF_H */
+#endif /* ARTIS_EVENTS_CLASS_BPF_H */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * RT1+ tasks in the queues: they lie in the same ones as all others, before
+ * them (policy/rt1.h). Here is what they have besides: turns, a CPU to take from
+ * somebody lower, and the end of what they may use of a second.
+ */
+#ifndef ARTIS_QUEUES_RT1_BPF_H
+#define ARTIS_QUEUES_RT1_BPF_H
+
+/*
+ * Run of an RT1+ task that could be on an RT CPU and is not, so that it goes back soon after
+ * the end of its section: the return of a call is not hooked.
+ */
+#define ARTIS_RT1_SLICE_NRT_NS 1000000
+
+/* Some group's queue may hold an RT1+ task; a hint, as those of the groups. */
+u32 rt1_waits;
+
+static __always_inline u64 turn_ns(void)
+{
+	return (u64)policy.rt1_rr_ms * 1000000;
+}
+
+/* Slice of @t on an RT CPU. */
+static __always_inline u64 slice_rt(const struct artis_task *t)
+{
+	return unlikely(t->rt1_rr) && turn_ns() < policy.slice_rt_ns ? turn_ns() :
+								       policy.slice_rt_ns;
+}
+
+/* Slice of @t on an NRT CPU, where others would have @ns. */
+static __always_inline u64 slice_away(const struct artis_task *t, u64 ns)
+{
+	return unlikely(t->rt1) && t->rt_allowed && ns > ARTIS_RT1_SLICE_NRT_NS ?
+		       ARTIS_RT1_SLICE_NRT_NS :
+		       ns;
+}
+
+/* Its place among its equals is the last one from now on. */
+static __always_inline void place_last(const struct task_struct *p, struct artis_task *t)
+{
+	t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
+	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
+}
+
+/* A round-robin RT1+ task whose turn is over goes behind its equals. */
+static __always_inline void next_turn(const struct task_struct *p, struct artis_task *t)
+{
+	if (unlikely(t->rt1_rr) && p->se.sum_exec_runtime - t->rt1_turn_exec_ns >= turn_ns())
+		place_last(p, t);
+}
+
+/*
+ * RT1+ task @p is queued: behind its equals if it has woken or its turn is over. Who was preempted
+ * keeps its place, before those of its rank that came later (sched(7)).
+ */
+static __always_inline void take_place(const struct task_struct *p, struct artis_task *t,
+				       bool woken)
+{
+	if (likely(!t->rt1))
+		return;
+	if (woken || !t->rt1_order)
+		place_last(p, t);
+	else
+		next_turn(p, t);
+}
+
+/* RT1+ tasks have used up their share of this second of @c. */
+static __always_inline bool is_throttled(const struct artis_cpu *c)
+{
+	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
+}
+
+/* A real-time task runs or waits on @cpu; before the switch to it, too. */
+static __always_inline bool has_rt_task(const struct artis_cpu *c, s32 cpu)
+{
+	const struct rq *rq;
+
+	if (c->rt.in_rt)
+		return true;
+	rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
+}
+
+/* Would an RT1+ task of @rank run at once on @cpu? Not beneath a real-time task, nor behind its like. */
+static __always_inline bool gives_way(s32 cpu, u32 rank)
+{
+	const struct artis_cpu *c = cpu_of(cpu);
+
+	return c->curr_rt1 < rank && !has_rt_task(c, cpu) && !is_throttled(c);
+}
+
+/* So many RT1+ tasks wait on RT CPU @c, or are on their way to it. */
+static __always_inline u32 rt1_waiting(const struct artis_cpu *c)
+{
+	return c->rt1_nr - !!(c->curr_rt1 && c->rt1_nr);
+}
+
+/*
+ * The RT CPU with the lowest rank below @t's, or a negative number. Not one that another RT1+ task
+ * is on its way to. Looks at each CPU once.
+ */
+__noinline s32 lower_rt(struct artis_task *t)
+{
+	s32 cpu, best = -EBUSY;
+	u32 rank;
+
+	if (!t || !t->rt_allowed)
+		return -EBUSY;
+	rank = t->rt1;
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *c = cpu_of(cpu);
+
+		if (c->kind != ARTIS_CPU_RT || rt1_waiting(c) || !gives_way(cpu, rank))
+			continue;
+		rank = c->curr_rt1;
+		best = cpu;
+		if (!rank)
+			break;
+	}
+	return best;
+}
+
+/* The NRT CPU near @here, but not @except, with the lowest rank below @t's, or a negative number. */
+__noinline s32 lower_nrt(struct artis_task *t, s32 here, s32 except)
+{
+	s32 cpu, best = -EBUSY;
+	u32 rank, i;
+
+	if (!t)
+		return -EBUSY;
+	rank = t->rt1;
+	bpf_for(i, 0, ARTIS_NEAR) {
+		cpu = near_of(here, i);
+		if (cpu == ARTIS_NO_CPU)
+			break;
+		if (cpu == except || !gives_way(cpu, rank))
+			continue;
+		rank = cpu_of(cpu)->curr_rt1;
+		best = cpu;
+		if (!rank)
+			break;
+	}
+	return best;
+}
+
+/* The same for a task that may not run on all CPUs of the kind. */
+static __noinline s32 lower_allowed(const struct task_struct *p, const struct artis_task *t,
+				    u8 kind)
+{
+	u32 rank = t->rt1;
+	s32 cpu, best = -EBUSY;
+
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *c = cpu_of(cpu);
+
+		if (c->kind != kind || !gives_way(cpu, rank) ||
+		    (kind == ARTIS_CPU_RT && rt1_waiting(c)) ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		rank = c->curr_rt1;
+		best = cpu;
+	}
+	return best;
+}
+
+/* An RT1+ task was put into the queue of @group. */
+static __always_inline void rt1_queued(u32 group)
+{
+	group_nr(group)->rt1_hint = 1;
+	if (!rt1_waits)
+		rt1_waits = 1;
+}
+
+/* @cpu looks for its next task at once: an RT1+ task has come that is higher than what runs there. */
+static __always_inline void preempt_for_rt1(s32 cpu)
+{
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (cpu_of(cpu)->ext_running)
+		count(ARTIS_STAT_RT1_PREEMPT);
+}
+
+/*
+ * RT1+ tasks have used up their share of this second of @cpu: the first of @dsq that is none runs
+ * now, if there is one. Without that, an endless RT1+ task would be the end of all others,
+ * kernel threads and the daemon among them, as with the kernel's own class before it
+ * had a throttle.
+ */
+__noinline bool let_lower_run(s32 cpu, u64 dsq)
+{
+	struct task_struct *p;
+	u32 seen = 0;
+
+	__sink(seen);
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		struct artis_task *t;
+
+		if (seen++ >= ARTIS_PUSH_SCAN)
+			break;
+		t = bpf_task_storage_get(&task_stor, p, 0, 0);
+		if (!t || t->rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_nrt_ns);
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
+			return true;
+	}
+	return false;
+}
+
+#endif /* ARTIS_QUEUES_RT1_BPF_H */

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! RT1+: firm real-time tasks by strict priority, on RT CPUs where they may be.
+
+use anyhow::{Result, ensure};
+
+use super::control::told;
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cpus::Cpus;
+use crate::guest::pause;
+use crate::load::Workers;
+use crate::observe::Observer;
+use crate::occupancy::Occupancy;
+use crate::spread::Snapshot;
+use crate::worker::{Kind, Spec};
+
+/// Catches: an RT1+ task that waits while a lower one or an NRT task runs; a budget that does not
+/// bite or starves RT1+ tasks; a change of class that is not taken; turns that are none.
+pub const RT1_ORDER: Scenario = Scenario {
+    name: "rt1_order",
+    what: "RT1+ tasks by strict priority before all others, within their budget; turns",
+    scope: Scope::Full,
+    boot: &[],
+    run: order,
+};
+
+/// Catches: an RT1+ task that stays on NRT CPUs or goes on in the kernel on an RT CPU; one that
+/// holds up RT0.
+pub const RT1_PLACES: Scenario = Scenario {
+    name: "rt1_places",
+    what: "periodic RT1+ tasks run on RT CPUs but for their kernel sections, beside RT0 and NRT",
+    scope: Scope::Full,
+    boot: &[],
+    run: places,
+};
+
+/// Of a CPU's time, percent.
+const BUDGET_PCT: u64 = 90;
+/// Highest first; one more than there are CPUs, and two.
+const RANKS: [u32; 6] = [60, 50, 40, 30, 20, 10];
+/// Each of the highest gets what the budget leaves, but for the kernel's own work and for what
+/// the emulation takes; in parts of a CPU.
+const HIGH: f64 = 0.75;
+/// The two lowest together: a lower RT1+ task runs in no time that the budget leaves to others.
+const LOW: f64 = 0.10;
+/// NRT tasks get most of what the budget takes from each of the two NRT CPUs; on RT CPUs it is for
+/// those who wait there.
+const NRT: f64 = 0.08;
+
+fn set(ctx: &Ctx, pid: u32, rank: u32, rr: bool) -> Result<()> {
+    let (pid, rank) = (pid.to_string(), rank.to_string());
+    let mut args = vec!["class", &pid, "--class", "rt1", "--priority", &rank];
+    args.extend(rr.then_some("--rr"));
+    told(ctx, &args, 0).map(drop)
+}
+
+/// What each of the watched tasks had of a CPU meanwhile.
+fn shares(seen: &Snapshot) -> Vec<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "parts of a CPU")]
+    seen.tasks.iter().map(|t| t.total_ns() as f64 / seen.at_ns as f64).collect()
+}
+
+fn watch(observer: &mut Occupancy, secs: f64, what: &str) -> Result<Vec<f64>> {
+    let before = observer.snapshot()?;
+    pause(secs);
+    let shares = shares(&observer.snapshot()?.since(&before));
+    let text: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
+    say(&format!("{what}: {}", text.join(" ")));
+    Ok(shares)
+}
+
+fn order(ctx: &Ctx) -> Result<Outcome> {
+    let cpus = ctx.all().iter().count();
+    ensure!(cpus == 4, "this needs four CPUs, here are {cpus}");
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    let mut daemon = ctx.load(&["--rt1-budget-pct", &BUDGET_PCT.to_string()])?;
+    let firm = RANKS.map(|_| Spec::new(Kind::Spin));
+    let mut workers =
+        Workers::start("firm", firm.into_iter().chain([Kind::Spin; 4].map(Spec::new)))?;
+    workers.wait_begun()?;
+    observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    // stopped: the program that sets a class is an NRT task, which waits beneath them. The lowest
+    // first: each higher one has to take a CPU from somebody
+    workers.freeze(true)?;
+    for (i, rank) in RANKS.iter().enumerate().rev() {
+        set(ctx, workers.pid(i), *rank, false)?;
+    }
+    for i in (0..workers.len()).rev() {
+        workers.freeze_one(i, false)?;
+    }
+    pause(1.0);
+    let mut stats = daemon.stats()?;
+    let throttled = stats.counter("rt1_throttled")?;
+    let seen = watch(&mut observer, 4.0, "60 50 40 30 20 10, then four NRT")?;
+    let throttled = stats.counter("rt1_throttled")? - throttled;
+    say(&format!("the budget was used up {throttled} times"));
+    daemon.ensure_loaded("under RT1+ tasks without end")?;
+    let sum = |shares: &[f64]| shares.iter().sum::<f64>();
+    ensure!(seen[..4].iter().all(|share| *share >= HIGH), "a high one waited: {seen:?}");
+    ensure!(sum(&seen[4..6]) <= LOW, "the low ones ran meanwhile: {seen:?}");
+    ensure!(sum(&seen[6..]) >= NRT, "NRT tasks starve: {seen:?}");
+    ensure!(throttled >= 4, "the budget was used up {throttled} times");
+
+    // somebody high goes: the next one takes its place
+    workers.freeze_one(1, true)?;
+    let seen = watch(&mut observer, 2.0, "without 50")?;
+    ensure!([0, 2, 3, 4].iter().all(|i| seen[*i] >= HIGH), "a high one waited: {seen:?}");
+    ensure!(seen[5] <= LOW, "the lowest ran meanwhile: {seen:?}");
+    workers.freeze_one(1, false)?;
+
+    // the lowest becomes the highest while it waits
+    set(ctx, workers.pid(5), 70, false)?;
+    let seen = watch(&mut observer, 2.0, "10 is 70")?;
+    ensure!([5, 0, 1, 2].iter().all(|i| seen[*i] >= HIGH), "a high one waited: {seen:?}");
+    drop(workers);
+    turns(ctx, &mut observer)?;
+    daemon.ensure_loaded("at the end")?;
+    drop(stats);
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
+
+/// Equals that may run on one CPU only: the first has it, or they take turns.
+fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
+    let on = Cpus::one(ctx.nrt.first()?);
+    for rr in [false, true] {
+        let mut workers =
+            Workers::start("equal", [Spec::new(Kind::Spin).on(on), Spec::new(Kind::Spin).on(on)])?;
+        workers.wait_begun()?;
+        let first = observer.watch((0..2).map(|i| workers.pid(i)))?;
+        workers.freeze(true)?;
+        for i in 0..2 {
+            set(ctx, workers.pid(i), 30, rr)?;
+        }
+        workers.freeze(false)?;
+        pause(0.5);
+        let seen = watch(observer, 3.0, if rr { "equals in turns" } else { "equals" })?;
+        let (one, other) = (seen[first].max(seen[first + 1]), seen[first].min(seen[first + 1]));
+        if rr {
+            ensure!(other >= 0.7 * one && one > 0.3, "no turns: {one:.2} and {other:.2}");
+        } else {
+            ensure!(other <= LOW && one >= HIGH, "FIFO tasks took turns: {one:.2}, {other:.2}");
+        }
+    }
+    Ok(())
+}
+
+/// Of their time, on RT CPUs.
+const ON_RT: f64 = 0.95;
+/// In the window of 5 s; work is counted in units of computing.
+const PERIODS: u64 = 1000;
+
+fn places(ctx: &Ctx) -> Result<Outcome> {
+    let mut bodies = Observer::attach(ctx.rt, false)?;
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    let mut daemon = ctx.load(&[])?;
+    let mut rt0 = Spec::new(Kind::Duty).on(Cpus::one(ctx.rt.first()?)).fifo(50);
+    rt0.duty = 25;
+    let nrt = [
+        Kind::Spin,
+        Kind::Spin,
+        Kind::Spin,
+        Kind::Spin,
+        Kind::Enter,
+        Kind::Enter,
+        Kind::Call,
+        Kind::Mixed,
+    ];
+    let specs = [Spec::new(Kind::Periodic), Spec::new(Kind::Periodic), rt0]
+        .into_iter()
+        .chain(nrt.map(Spec::new));
+    let mut workers = Workers::start("firm", specs)?;
+    workers.wait_begun()?;
+    observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    for i in 0..2 {
+        set(ctx, workers.pid(i), 40, false)?;
+    }
+    pause(3.0);
+    let before = observer.snapshot()?;
+    let counted = workers.counts();
+    let report = bodies.watch(5.0)?;
+    let counts: Vec<_> = counted.into_iter().zip(workers.counts()).collect();
+    let seen = observer.snapshot()?.since(&before);
+    daemon.ensure_loaded("after the window")?;
+    for (i, task) in seen.tasks.iter().enumerate().take(2) {
+        let on_rt: u64 = ctx.rt.iter().filter_map(|cpu| task.run_ns.get(&cpu)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let part = on_rt as f64 / task.total_ns().max(1) as f64;
+        say(&format!(
+            "RT1+ {i}: {} ms, {:.1} % of it on RT CPUs, {} moves there, {} evictions",
+            task.total_ns() / 1_000_000,
+            part * 100.0,
+            task.moves,
+            task.evictions
+        ));
+        let periods = counts[i].1 - counts[i].0;
+        ensure!(periods * 10 >= PERIODS * 8, "RT1+ {i} did {periods} of its {PERIODS} periods");
+        ensure!(part >= ON_RT, "RT1+ {i} ran on RT CPUs for {:.1} % of its time", part * 100.0);
+    }
+    ensure!(
+        report.rt.endangering + report.rt.faults == 0,
+        "{} bodies, {} faults on RT CPUs\n{}",
+        report.rt.endangering,
+        report.rt.faults,
+        report.culprits()
+    );
+    let own = seen.tasks[2].total_ns() * 100 / seen.at_ns.max(1);
+    ensure!(own >= 20, "RT0 beside them got {own} % instead of 25");
+    drop(workers);
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
