@@ -192,7 +192,7 @@ impl Session {
             select! {
                 recv(self.told.stop) -> _ => return Ok(true),
                 recv(self.told.hangup) -> _ => {
-                    if !self.classes.has_rules() {
+                    if self.told.on_terminal && !self.classes.has_rules() {
                         return Ok(true);
                     }
                     match self.classes.reload(setup, scheduler) {

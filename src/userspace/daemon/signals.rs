@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Signals as messages for the run loop.
 
+use std::io::{self, IsTerminal};
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -12,8 +13,10 @@ use signal_hook::iterator::Signals;
 pub struct Told {
     /// SIGINT or SIGTERM: to end.
     pub stop: Receiver<()>,
-    /// SIGHUP: to read the rules again, or to end where there are none.
+    /// SIGHUP: to read the rules again; where there are none, that the terminal is gone.
     pub hangup: Receiver<()>,
+    /// There was a terminal that can go.
+    pub on_terminal: bool,
 }
 
 /// From here on signals are messages.
@@ -34,5 +37,5 @@ pub fn listen() -> Result<Told> {
         }
     };
     thread::Builder::new().name("signals".into()).spawn(listen).context("listening to signals")?;
-    Ok(Told { stop, hangup })
+    Ok(Told { stop, hangup, on_terminal: io::stdin().is_terminal() })
 }
