@@ -126,7 +126,13 @@ fn ctl_is_a_command_of_its_own() {
     if Path::new(scx_artis::control::SOCKET).exists() {
         return; // a scheduler is in charge of this machine: leave it alone
     }
-    for args in [&["get"][..], &["get", "--json"], &["set", "predict-k", "3"], &["rt-cpus", "1"]] {
+    for args in [
+        &["get"][..],
+        &["get", "--json"],
+        &["rule", "list"],
+        &["set", "predict-k", "3"],
+        &["rt-cpus", "1"],
+    ] {
         artis(&[&["ctl"], args].concat()).code(3).stderr(contains("no scx_artis runs"));
     }
 }

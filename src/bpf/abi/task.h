@@ -153,9 +153,10 @@ struct artis_task {
 	u8 rt_forbidden;
 	/* its table of system calls: 0 the policy's, else one of call_tables */
 	u8 call_table;
+	/* all that by the user's own hand, which no rule overrules */
+	u8 by_hand;
 	/* its affinity holds all RT CPUs */
 	u8 rt_all;
-	u8 pad;
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* p->se.sum_exec_runtime when its turn among equals began, ns */
@@ -178,12 +179,14 @@ struct artis_set_class {
 	u32 rt_forbidden;
 	/* its table of system calls, below ARTIS_NR_CALL_TABLES; 0: the policy's */
 	u32 call_table;
-	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, table */
+	/* by the user's own hand; else a task that was set so stays as it is */
+	u32 by_hand;
+	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, table, by hand */
 	u32 old_rt1;
 	u32 old_rr;
 	u32 old_rt_forbidden;
 	u32 old_call_table;
-	u32 pad;
+	u32 old_by_hand;
 };
 
 #endif /* ARTIS_ABI_TASK_H */

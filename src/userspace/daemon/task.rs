@@ -48,7 +48,14 @@ pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
     if task.stats.evictions_other > 0 {
         evictions.insert("other".into(), task.stats.evictions_other.into());
     }
-    Some(TaskReading { evictions })
+    Some(TaskReading {
+        evictions,
+        rt1: task.rt1.into(),
+        rt1_rr: task.rt1_rr != 0,
+        rt_cpus: task.rt_forbidden == 0,
+        call_table: task.call_table.into(),
+        by_hand: task.by_hand != 0,
+    })
 }
 
 #[cfg(test)]
@@ -81,6 +88,24 @@ mod tests {
         let expected = [("call openat", 7), ("fault", 2), ("call 99999", 1), ("other", 3)];
         let reading = reading(&bytes(&task)).expect("of the right size");
         assert_eq!(reading.evictions, expected.map(|(k, n)| (k.to_owned(), n)).into());
+    }
+
+    #[test]
+    fn the_treatment_is_told() {
+        // SAFETY: the struct is plain integers: all zeroes are valid.
+        let mut task: artis_task = unsafe { std::mem::zeroed() };
+        let told = |task: &artis_task| reading(&bytes(task)).expect("of the right size");
+        assert_eq!(told(&task), TaskReading { rt_cpus: true, ..TaskReading::default() });
+        (task.rt1, task.rt1_rr, task.rt_forbidden) = (98, 1, 1);
+        (task.call_table, task.by_hand) = (7, 1);
+        let set = TaskReading {
+            rt1: 98,
+            rt1_rr: true,
+            call_table: 7,
+            by_hand: true,
+            ..Default::default()
+        };
+        assert_eq!(told(&task), set);
     }
 
     #[test]

@@ -75,6 +75,7 @@ pub(super) fn update(
         class: class_name(record.class.into()).into(),
         policy: policy_name(record.policy).into(),
         rt_prio: rt_prio(record),
+        rt1: record.rt1.into(),
         nice: record.nice.into(),
         weight: record.weight.into(),
         cpu: u64::try_from(record.cpu).unwrap_or(0),
@@ -214,6 +215,7 @@ fn class_name(class: abi::artis_class) -> &'static str {
         abi::artis_class_ARTIS_CLASS_RT0 => "RT0",
         abi::artis_class_ARTIS_CLASS_RT_FREE => "RT",
         abi::artis_class_ARTIS_CLASS_KERNEL_RT => "kernel RT",
+        abi::artis_class_ARTIS_CLASS_RT1 => "RT1+",
         _ => "?",
     }
 }

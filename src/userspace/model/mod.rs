@@ -33,6 +33,16 @@ pub struct TaskReading {
     /// Times that it had to leave an RT CPU since the scheduler began, by what it was about
     /// to do: `call openat`, `fault`; `other` for causes beyond the first few.
     pub evictions: BTreeMap<String, u64>,
+    /// Priority as an RT1+ task, 1 to 98; 0: it is none.
+    pub rt1: u64,
+    /// It takes turns with others of this priority.
+    pub rt1_rr: bool,
+    /// It may use RT CPUs, if its affinity lets it.
+    pub rt_cpus: bool,
+    /// Its table of system calls: 0 the policy's, else one that rules made.
+    pub call_table: u64,
+    /// All that by `scx_artis ctl class` or `run`, which no rule overrules.
+    pub by_hand: bool,
 }
 
 /// A task's name made fit for a terminal: whatever is not printable ASCII,

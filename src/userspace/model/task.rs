@@ -18,9 +18,10 @@ described! {
         pid: u64 = Label "" "pid", "Thread id";
         tgid: u64 = Label "" "tgid", "Id of its process";
         comm: String = Label "" "name", "Its name";
-        class: String = Label "" "class", "How it is treated: RT0 (hard real-time, bound to RT CPUs), RT (real-time, not bound to them), NRT (may compute anywhere), bound (NRT that may not leave its CPUs), kernel, kernel RT";
+        class: String = Label "" "class", "How it is treated: RT0 (hard real-time, bound to RT CPUs), RT (real-time, not bound to them), RT1+ (firm real-time, by a rule or adoption), NRT (may compute anywhere), bound (NRT that may not leave its CPUs), kernel, kernel RT";
         policy: String = Label "" "policy", "Scheduling policy: OTHER, BATCH, IDLE, EXT, FIFO, RR, DEADLINE";
         rt_prio: u64 = Gauge "" "prio", "Real-time priority, 1 to 99; 0: none";
+        rt1: u64 = Gauge "" "rt1", "Priority as an RT1+ task, 1 to 98: the higher the sooner; 0: it is none";
         nice: i64 = Gauge "" "nice", "Nice value, -20 to 19";
         weight: u64 = Gauge "" "weight", "Weight with which it counts in a load, its cgroup's included; 100 is nice 0";
         cpu: u64 = Gauge "" "cpu", "CPU where it runs or ran last";

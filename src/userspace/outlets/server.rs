@@ -268,7 +268,8 @@ mod tests {
         let daemon = std::thread::spawn(move || {
             while let Ok(Ask::Task(tid)) = ask.recv() {
                 let evictions = [("fault".to_owned(), u64::from(tid))].into();
-                let reading = (tid == 7).then_some(TaskReading { evictions });
+                let reading =
+                    (tid == 7).then_some(TaskReading { evictions, ..TaskReading::default() });
                 let _ = answer.send(Answer::Task(reading));
             }
         });
@@ -281,7 +282,7 @@ mod tests {
             client.request::<serde_json::Value>("stats", args)
         };
         let told = ask(&[("pid", "7")]).expect("told");
-        assert_eq!(told, serde_json::json!({ "evictions": { "fault": 7 } }));
+        assert_eq!(told["evictions"], serde_json::json!({ "fault": 7 }));
         for wrong in [&[][..], &[("pid", "x")], &[("pid", "8")]] {
             assert!(ask(wrong).is_err(), "{wrong:?}");
         }

@@ -13,6 +13,8 @@ pub enum Class {
     Rt0,
     /// Real-time, not bound to RT CPUs.
     RtFree,
+    /// Firm real-time.
+    Rt1,
     /// Ordinary.
     Nrt,
     /// Ordinary, may not leave its CPUs.
@@ -29,6 +31,7 @@ impl Class {
         match task.class.as_str() {
             "RT0" => Self::Rt0,
             "RT" => Self::RtFree,
+            "RT1+" => Self::Rt1,
             "bound" => Self::Bound,
             "kernel" => Self::Kernel,
             "kernel RT" => Self::KernelRt,
@@ -56,11 +59,20 @@ impl Class {
             ],
             Self::RtFree => vec![
                 format!(
-                    "Real-time, but not bound to RT CPUs (RT1+): {policy}, and its affinity holds \
-                     NRT CPUs."
+                    "Real-time, but not bound to RT CPUs: {policy}, and its affinity holds NRT CPUs."
                 ),
                 "That is unwise where its answer has to come in time: the kernel may run it on \
                  any of its CPUs, and on NRT CPUs nothing keeps others' kernel work out of its way."
+                    .to_owned(),
+            ],
+            Self::Rt1 => vec![
+                format!(
+                    "Firm real-time (RT1+) of priority {}, under {policy}: scx_artis runs it before \
+                     all NRT tasks and all RT1+ tasks of lower priority.",
+                    task.rt1
+                ),
+                "It prefers RT CPUs, and leaves them for as long as it is in an endangering call \
+                 or page fault."
                     .to_owned(),
             ],
             Self::Nrt if task.may_rt == 0 => vec![format!(
@@ -122,7 +134,7 @@ pub fn place(seen: &Seen) -> Vec<String> {
         said.push(format!("It is in the middle of {}.", seen.task.section));
     }
     let weight = match Class::of(task) {
-        Class::Nrt | Class::Bound => {
+        Class::Rt1 | Class::Nrt | Class::Bound => {
             format!(" Its weight is {} (nice 0 is 100).", number(task.weight))
         }
         _ => String::new(),

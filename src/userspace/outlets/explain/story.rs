@@ -101,14 +101,14 @@ fn attempts(seen: &Seen, class: Class) -> Paragraph {
         Class::Kernel => {
             vec!["Kernel threads are in the kernel always: that is no attempt.".into()]
         }
-        Class::Nrt | Class::Bound if task.attempts == 0 => {
+        Class::Rt1 | Class::Nrt | Class::Bound if task.attempts == 0 => {
             vec![
                 "While it was watched it did not enter the kernel by an endangering call or a \
                   page fault."
                     .into(),
             ]
         }
-        Class::Nrt | Class::Bound => vec![format!(
+        Class::Rt1 | Class::Nrt | Class::Bound => vec![format!(
             "While it was watched it made {} (endangering kernel entries; {} per second in the \
              last interval), and was {}.",
             count(task.attempts, "attempt"),

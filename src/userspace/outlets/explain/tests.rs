@@ -145,6 +145,7 @@ fn each_class_by_its_rule() {
         let mut task = worker();
         (task.metrics.class, task.cpus_allowed) = (class.into(), cpus);
         (task.metrics.may_nrt, task.metrics.may_rt) = (may_nrt, may_rt);
+        task.metrics.rt1 = 40;
         told(vec![task])
     };
     contains(&of("NRT", 1, 0, 2), &["affinity holds NRT CPUs only", "2 CPUs: NRT ones only"]);
@@ -152,6 +153,8 @@ fn each_class_by_its_rule() {
     contains(&of("bound", 0, 1, 2), &["nowhere to go", "taskset -pc 0-1 4243"]);
     contains(&of("bound", 1, 0, 1), &["may run on one CPU only, an NRT CPU"]);
     contains(&of("kernel", 1, 1, 4), &["Kernel thread (SCHED_OTHER)", "kernel thread 4243"]);
+    let firm = of("RT1+", 1, 1, 4);
+    contains(&firm, &["Firm real-time (RT1+) of priority 40, under SCHED_OTHER", "Its weight is"]);
     let kernel = of("kernel RT", 0, 1, 1);
     contains(&kernel, &["Kernel thread of a real-time policy"]);
     assert!(!kernel.contains("Advice"), "there is nothing to do: {kernel}");

@@ -25,7 +25,7 @@ impl Column {
 pub const FIXED: usize = 2;
 
 /// The order of the columns: what says most of ARTiS first. Figures not named here follow.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "pid",
     "comm",
     "class",
@@ -39,6 +39,7 @@ const ORDER: [&str; 24] = [
     "runnable",
     "calm",
     "rt_prio",
+    "rt1",
     "nice",
     "wait_p50_us",
     "wait_max_us",
@@ -83,7 +84,7 @@ fn column(field: usize) -> Column {
         ("top_cause", _) => 20,
         ("wait_max_after", _) => 23,
         ("cpu", _) => 3,
-        ("nice" | "rt_prio" | "runnable" | "calm" | "may_nrt" | "may_rt", _) => 1,
+        ("nice" | "rt_prio" | "rt1" | "runnable" | "calm" | "may_nrt" | "may_rt", _) => 1,
         (_, "%") => 4,
         (_, "s") => 7,
         _ => 5,

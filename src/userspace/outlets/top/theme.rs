@@ -79,7 +79,7 @@ impl Theme {
     pub fn class(self, class: &str) -> Style {
         match class {
             "RT0" => self.rt().add_modifier(Modifier::BOLD),
-            "RT" => self.rt(),
+            "RT" | "RT1+" => self.rt(),
             "NRT" => self.ext(),
             "bound" => self.paint(Color::Yellow),
             "kernel" => self.dim(),

@@ -62,7 +62,7 @@ pub(super) fn told(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
     Ok(text)
 }
 
-fn refused(ctx: &Ctx, args: &[&str], code: i32, word: &str) -> Result<()> {
+pub(super) fn refused(ctx: &Ctx, args: &[&str], code: i32, word: &str) -> Result<()> {
     let text = told(ctx, args, code)?;
     ensure!(text.contains(word), "ctl {args:?} does not mention '{word}': {text}");
     ensure!(!text.contains("panicked"), "ctl {args:?}: {text}");

@@ -13,6 +13,7 @@ mod hotplug;
 mod loading;
 mod predict;
 mod rt1;
+mod rules;
 mod running;
 mod scenes;
 mod share;
@@ -157,6 +158,7 @@ pub const ALL: &[Scenario] = &[
     topology::TWO_LLCS,
     topology::SMT,
     control::CTL,
+    rules::RULES,
     handover::HANDOVER,
     hog::HOG_LOAD,
     waits::FORK_STORM_WAITS,
