@@ -28,6 +28,8 @@ pub use skel::types::{
 pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
 /// System-call numbers from here on have no class of their own: they endanger.
 pub const NR_CALLS: usize = bindings::artis_limits_ARTIS_NR_CALLS as usize;
+/// Tables of system calls that BPF has; the first is never used.
+pub const NR_CALL_TABLES: usize = bindings::ARTIS_NR_CALL_TABLES as usize;
 /// Groups of CPUs with one last-level cache that the scheduler tells apart.
 pub const MAX_LLCS: usize = bindings::artis_limits_ARTIS_MAX_LLCS as usize;
 /// Length of the list of near NRT CPUs of each CPU.

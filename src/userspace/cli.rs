@@ -10,9 +10,10 @@ mod report;
 mod run;
 mod top;
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
-pub use ctl::{Ctl, CtlCommand};
+pub use ctl::{Ctl, CtlCommand, RuleCommand};
 pub use explain::Explain;
 pub use export::Export;
 pub use metrics::MetricsOpts;
@@ -63,6 +64,11 @@ pub struct Opts {
     #[arg(long, value_name = "CPUS", required_unless_present_any = ["question", "check"])]
     #[arg(conflicts_with_all = ["monitor", "restore", "help_stats", "print_calls"])]
     pub rt_cpus: Option<CpuSet>,
+
+    /// File of rules about which task is of which class, read again at SIGHUP
+    /// [default: /etc/scx_artis/config.toml if that exists]
+    #[arg(long, value_name = "FILE", conflicts_with = "question")]
+    pub config: Option<PathBuf>,
 
     /// Look whether this machine is fit, change nothing, and exit (0 or 3)
     #[arg(long, conflicts_with = "question")]

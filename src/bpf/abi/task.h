@@ -153,7 +153,9 @@ struct artis_task {
 	u8 rt_forbidden;
 	/* its table of system calls: 0 the policy's, else one of call_tables */
 	u8 call_table;
-	u8 pad[2];
+	/* all that by the user's own hand, which no rule overrules */
+	u8 by_hand;
+	u8 pad[1];
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* the watch that its stats are of, see report/tally.bpf.h */
@@ -174,12 +176,14 @@ struct artis_set_class {
 	u32 rt_forbidden;
 	/* its table of system calls, below ARTIS_NR_CALL_TABLES; 0: the policy's */
 	u32 call_table;
-	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, table */
+	/* by the user's own hand; else a task that was set so stays as it is */
+	u32 by_hand;
+	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, table, by hand */
 	u32 old_rt1;
 	u32 old_rr;
 	u32 old_rt_forbidden;
 	u32 old_call_table;
-	u32 pad;
+	u32 old_by_hand;
 };
 
 #endif /* ARTIS_ABI_TASK_H */

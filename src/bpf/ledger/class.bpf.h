@@ -16,6 +16,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;
 	t->rt_forbidden = !!to->rt_forbidden;
 	t->call_table = to->call_table < ARTIS_NR_CALL_TABLES ? to->call_table : 0;
+	t->by_hand = !!to->by_hand;
 	/* which also counts it anew */
 	t->partition_gen = partition_gen - 1;
 	if (c->curr_pid != p->pid || !c->ext_running)
@@ -36,10 +37,20 @@ static __always_inline void class_inherit(const struct task_struct *p, struct ar
 		return;
 	t->rt_forbidden = of->rt_forbidden;
 	t->call_table = of->call_table;
+	t->by_hand = of->by_hand;
 	if (!of->rt1 || p->sched_reset_on_fork)
 		return;
 	t->rt1 = of->rt1;
 	t->rt1_rr = of->rt1_rr;
+}
+
+/* Is that another treatment than the one of @t? Rules are applied anew at each exec. */
+static __always_inline bool class_differs(const struct artis_task *t,
+					  const struct artis_set_class *to)
+{
+	return t->rt1 != to->rt1 || t->rt1_rr != (to->rt1 && to->rr) ||
+	       t->rt_forbidden != !!to->rt_forbidden || t->call_table != to->call_table ||
+	       t->by_hand != !!to->by_hand;
 }
 
 /* Run by the daemon. Returns 0, or -ESRCH: there is no such task. */
@@ -58,7 +69,9 @@ int artis_set_class(struct artis_set_class *args)
 		args->old_rr = t->rt1_rr;
 		args->old_rt_forbidden = t->rt_forbidden;
 		args->old_call_table = t->call_table;
-		class_set(p, t, args);
+		args->old_by_hand = t->by_hand;
+		if ((args->by_hand || !t->by_hand) && class_differs(t, args))
+			class_set(p, t, args);
 		err = 0;
 	}
 	bpf_task_release(p);

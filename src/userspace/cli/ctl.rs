@@ -11,7 +11,8 @@ Examples:
   scx_artis ctl get                     everything: values, defaults, bounds
   scx_artis ctl get predict-c-us        one value, nothing else
   scx_artis ctl set predict-c-us 2000   takes effect at once
-  scx_artis ctl rt-cpus 1-3             other RT CPUs, without a restart";
+  scx_artis ctl rt-cpus 1-3             other RT CPUs, without a restart
+  scx_artis ctl rule add comm=jackd class=rt1 priority=50";
 
 /// Look at a running scx_artis, and change what it does
 ///
@@ -60,6 +61,37 @@ pub enum CtlCommand {
         #[arg(value_name = "CPUS")]
         cpus: CpuSet,
     },
+    /// Look at and change the rules about which task is of which class
+    #[command(subcommand)]
+    Rule(RuleCommand),
+}
+
+/// What to do with the rules.
+#[derive(Debug, Subcommand)]
+pub enum RuleCommand {
+    /// Print the rules in their order: the first that is about a task decides
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a rule, until the daemon ends or the file is read again
+    Add {
+        /// Put it before the rule with this number, not after all
+        #[arg(long, value_name = "NR")]
+        before: Option<usize>,
+        /// KEY=VALUE words, like comm=jackd class=rt1 priority=50, or one word that is a TOML
+        /// table in braces; the keys are those of the file (docs/rules.md)
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        rule: Vec<String>,
+    },
+    /// Remove a rule; the file stays as it is
+    Remove {
+        /// Its number in the list
+        nr: usize,
+    },
+    /// Read the file again, as SIGHUP does; a wrong one changes nothing
+    Reload,
 }
 
 /// What a task is to be.

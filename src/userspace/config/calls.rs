@@ -10,6 +10,7 @@ use std::fmt::Write;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
 use super::ConfigError;
@@ -17,7 +18,8 @@ use crate::abi::{CallClass, NR_CALLS};
 
 /// The classes as users name them; what a class means for futex(2) and poll(2)
 /// depends on an argument of the call, see [`CallClass`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Class {
     /// Short, bounded, takes no contended lock: no attempt.
     Harmless,
@@ -111,6 +113,17 @@ impl FromStr for Override {
             format!("\"{class}\" is no class; one of harmless, sleeping, endangering")
         })?;
         Ok(Self { name: name.to_owned(), class })
+    }
+}
+
+impl Override {
+    /// Number of the system call, and what BPF does for it (`enum artis_call_class`).
+    ///
+    /// # Errors
+    /// A name that the kernel does not have.
+    pub fn slot(&self) -> Result<(usize, u8), ConfigError> {
+        let call = Sysno::from_str(&self.name).map_err(|()| unknown_call(&self.name))?;
+        Ok((call.id().unsigned_abs() as usize, self.class.of_call(call) as u8))
     }
 }
 

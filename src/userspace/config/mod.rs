@@ -9,6 +9,7 @@ mod knob;
 mod machine;
 mod partition;
 mod policy;
+pub mod rules;
 mod topology;
 mod word;
 

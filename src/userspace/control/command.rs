@@ -7,9 +7,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, anyhow};
+use serde::Serialize;
 
-use super::{Reply, Request, State, ask, plain, table};
-use crate::cli::{CtlCommand, Run};
+use super::{Reply, Request, RuleRequest, State, ask, plain, rule_list, table};
+use crate::cli::{CtlCommand, RuleCommand, Run};
+use crate::config::rules::of_words;
 use crate::config::{ConfigError, Knob};
 use crate::exit::Failure;
 
@@ -25,9 +27,16 @@ pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Resul
         (Reply::State(state), CtlCommand::Get { name, json }) => {
             show(&state, name.as_deref(), *json)?
         }
+        (Reply::Rules(rules), CtlCommand::Rule(RuleCommand::List { json })) => match json {
+            true => to_json(&rules)?,
+            false => rule_list::render(&rules),
+        },
         (
             Reply::Done { text, warnings },
-            CtlCommand::Set { .. } | CtlCommand::RtCpus { .. } | CtlCommand::Class { .. },
+            CtlCommand::Set { .. }
+            | CtlCommand::RtCpus { .. }
+            | CtlCommand::Class { .. }
+            | CtlCommand::Rule(_),
         ) => {
             for warning in warnings {
                 eprintln!("scx_artis: warning: {warning}");
@@ -45,7 +54,7 @@ pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Resul
 
 /// What to ask for. A wrong name or value is to be told even where no daemon runs; the
 /// daemon looks again.
-fn request(command: &CtlCommand) -> Result<Request, ConfigError> {
+fn request(command: &CtlCommand) -> Result<Request, Failure> {
     Ok(match command {
         CtlCommand::Get { name, .. } => {
             name.as_deref().map(Knob::named).transpose()?;
@@ -58,6 +67,18 @@ fn request(command: &CtlCommand) -> Result<Request, ConfigError> {
         }
         CtlCommand::Class { pid, class } => Request::Class { pid: *pid, class: class.class() },
         CtlCommand::RtCpus { cpus } => Request::RtCpus { cpus: cpus.to_string() },
+        CtlCommand::Rule(command) => Request::Rule(match command {
+            RuleCommand::List { .. } => RuleRequest::List,
+            RuleCommand::Add { before, rule } => {
+                let rule = of_words(rule).map_err(|mistake| Failure::Told {
+                    code: 2,
+                    text: format!("ctl rule add: {mistake}"),
+                })?;
+                RuleRequest::Add { rule: Box::new(rule), before: *before }
+            }
+            RuleCommand::Remove { nr } => RuleRequest::Remove { nr: *nr },
+            RuleCommand::Reload => RuleRequest::Reload,
+        }),
     })
 }
 
@@ -76,17 +97,14 @@ pub fn run(run: &Run, path: &Path) -> Result<(), Failure> {
 }
 
 fn show(state: &State, name: Option<&str>, json: bool) -> Result<String, Failure> {
-    let to_json = |value: serde_json::Result<String>| {
-        value.map(|text| text + "\n").context("writing JSON").map_err(Failure::from)
-    };
     let Some(name) = name else {
-        return if json {
-            to_json(serde_json::to_string_pretty(state))
-        } else {
-            Ok(table::render(state))
-        };
+        return if json { to_json(state) } else { Ok(table::render(state)) };
     };
     let value = state.values.get(name);
     let value = value.with_context(|| format!("the scx_artis that runs has no {name}"))?;
-    if json { to_json(serde_json::to_string_pretty(value)) } else { Ok(plain(&value.value) + "\n") }
+    if json { to_json(value) } else { Ok(plain(&value.value) + "\n") }
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(value).context("writing JSON")? + "\n")
 }

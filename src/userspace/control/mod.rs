@@ -8,6 +8,7 @@
 
 mod client;
 mod command;
+mod rule_list;
 mod server;
 mod table;
 
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::rules::Rule;
 use crate::config::{KNOBS, Kind, Knob, Partition, Policy};
 use crate::exit::Failure;
 
@@ -61,6 +63,41 @@ pub enum Request {
         /// What it is to be.
         class: Class,
     },
+    /// Show or change the rules.
+    Rule(RuleRequest),
+}
+
+/// What to do with the rules. Their numbers begin at 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleRequest {
+    /// Show them.
+    List,
+    /// One more.
+    Add {
+        /// The rule.
+        rule: Box<Rule>,
+        /// Before the one with this number; `None`: after all.
+        before: Option<usize>,
+    },
+    /// One less.
+    Remove {
+        /// Its number.
+        nr: usize,
+    },
+    /// As the file says now.
+    Reload,
+}
+
+/// A rule in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleShown {
+    /// Its number, from 1: the first that is about a task decides.
+    pub nr: usize,
+    /// Where it is written: a file and a line, or `ctl`.
+    pub from: String,
+    /// The rule.
+    pub rule: Rule,
 }
 
 /// What a task of the ext class may be.
@@ -88,12 +125,14 @@ pub struct Treatment {
     /// Its table of system calls: 0 the policy's, else one of those that rules made,
     /// below ARTIS_NR_CALL_TABLES.
     pub call_table: u32,
+    /// By `scx_artis ctl class`: nothing else changes it then, nor what its children inherit.
+    pub by_hand: bool,
 }
 
 impl Default for Treatment {
     /// As all tasks are treated of which nothing is said.
     fn default() -> Self {
-        Self { class: Class::Nrt, rt_cpus: true, call_table: 0 }
+        Self { class: Class::Nrt, rt_cpus: true, call_table: 0, by_hand: false }
     }
 }
 
@@ -108,6 +147,8 @@ impl Class {
 pub enum Reply {
     /// To [`Request::Get`].
     State(State),
+    /// To [`RuleRequest::List`].
+    Rules(Vec<RuleShown>),
     /// To the others.
     Done {
         /// What is so now, in a sentence.

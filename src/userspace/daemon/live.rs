@@ -4,6 +4,7 @@
 
 use anyhow::Result;
 
+use super::classes::{Classes, Informed};
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
 use crate::config::{CpuSet, KNOBS, Knob, Partition};
@@ -37,8 +38,8 @@ pub trait InCharge {
     fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>>;
 }
 
-/// Does what `request` asks for. `setup` describes the scheduler in charge before and after;
-/// `look` looks at the machine.
+/// Does what `request` asks for. `setup` describes the scheduler in charge before and after,
+/// `classes` how its tasks are treated; `look` looks at the machine.
 ///
 /// # Errors
 /// When something is wrong with the request ([`Failure::Config`]) or the scheduler does not
@@ -46,7 +47,8 @@ pub trait InCharge {
 pub fn answer(
     request: &Request,
     setup: &mut Setup,
-    scheduler: &mut impl InCharge,
+    scheduler: &mut impl Informed,
+    classes: &mut Classes,
     look: impl FnOnce() -> Result<Seen>,
 ) -> Result<Reply, Failure> {
     match request {
@@ -59,9 +61,13 @@ pub fn answer(
             let rt = cpus
                 .parse()
                 .map_err(|error| Failure::Told { code: 2, text: format!("rt-cpus: {error}") })?;
-            rt_cpus(rt, setup, scheduler, look()?)
+            let reply = rt_cpus(rt, setup, scheduler, look()?)?;
+            // which real-time tasks are bound to RT CPUs is another question now
+            classes.repartitioned(setup, scheduler)?;
+            Ok(reply)
         }
-        Request::Class { pid, class } => set_class(*pid, *class, scheduler),
+        Request::Class { pid, class } => set_class(*pid, *class, scheduler, classes),
+        Request::Rule(request) => classes.answer(request, setup, scheduler),
     }
 }
 
@@ -94,7 +100,12 @@ fn set(
     Ok(Reply::Done { text, warnings: Vec::new() })
 }
 
-fn set_class(pid: i32, class: Class, scheduler: &mut impl InCharge) -> Result<Reply, Failure> {
+fn set_class(
+    pid: i32,
+    class: Class,
+    scheduler: &mut impl InCharge,
+    classes: &mut Classes,
+) -> Result<Reply, Failure> {
     let what = match class {
         Class::Nrt => "NRT".to_owned(),
         Class::Rt1 { priority, round_robin } if Class::PRIORITIES.contains(&priority) => {
@@ -107,11 +118,12 @@ fn set_class(pid: i32, class: Class, scheduler: &mut impl InCharge) -> Result<Re
             return Err(Failure::Told { code: 2, text });
         }
     };
-    let to = Treatment { class, ..Treatment::default() };
+    let to = Treatment { class, by_hand: true, ..Treatment::default() };
     if scheduler.set_class(pid, &to).map_err(Failure::NotTaken)?.is_none() {
         let text = format!("there is no task {pid}: has it ended?");
         return Err(Failure::Told { code: 2, text });
     }
+    classes.set_by_hand(pid, to)?;
     let text = format!("task {pid} is {what}, and so are the children that it has from now on");
     Ok(Reply::Done { text, warnings: Vec::new() })
 }
@@ -152,4 +164,4 @@ fn rt_cpus(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -6,6 +6,7 @@ mod exit_report;
 mod kernel;
 mod live;
 pub mod log;
+mod output;
 mod place;
 pub mod preempt;
 pub mod preflight;
@@ -13,6 +14,7 @@ mod run;
 mod run_dir;
 mod scheduler;
 mod setup;
+mod signals;
 mod task;
 mod watcher;
 
@@ -30,6 +32,8 @@ use crate::control;
 use crate::exit::Failure;
 use crate::feed::record;
 use crate::outlets::{describe, explain, perfetto, report, server, top};
+use classes::adoption::Adoption;
+use classes::{Classes, Source};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
@@ -95,7 +99,13 @@ fn require_root() -> Result<(), Failure> {
 fn check(opts: &Opts) -> Result<(), Failure> {
     let setup = opts.rt_cpus.as_ref();
     let setup = setup.map(|rt| Setup::new(opts, wanted(opts, rt), Start::First)).transpose()?;
+    let rules = Source::new(opts.config.clone());
+    let checked = Classes::new(rules.clone(), Adoption::default())?;
     let mut findings = preflight::judge(&Facts::gather());
+    if checked.has_rules() {
+        let text = format!("{} in {}", checked.count(), rules.name());
+        findings.push(Finding::new(Severity::Ok, "rules", text));
+    }
     if let Some(setup) = &setup {
         findings.push(Finding::new(
             Severity::Ok,

@@ -2,20 +2,23 @@
 //! The run loop: keeps a scheduler in charge until the user or the kernel ends
 //! it, and answers whoever asks meanwhile.
 
-use std::io::{self, IsTerminal, Write};
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use crossbeam_channel::{Receiver, Sender, bounded, never, select, tick};
+use crossbeam_channel::{Receiver, Sender, select};
 
+use super::classes::adoption::Adoption;
+use super::classes::{Classes, Source};
 use super::exit_report::ExitReport;
+use super::output::{Output, say_farewell};
 use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
 use super::scheduler::{Loaded, Scheduler};
 use super::setup::{Seen, Setup, Start, Wanted};
+use super::signals::{self, Told};
 use super::watcher::{self, Ticks, Watcher};
 use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
 use crate::abi::PutBack;
@@ -23,11 +26,9 @@ use crate::cli::Opts;
 use crate::control::{self, Asked, Reply, Request};
 use crate::exit::Failure;
 use crate::feed::{self, Hub};
-use crate::model::{Begin, Metrics, Reading};
-use crate::outlets::line;
+use crate::model::{Begin, Metrics};
 use crate::outlets::metrics::Exporter;
 use crate::outlets::server::{self, Answer, Ask, Server};
-use crate::outlets::top::{inside::Inside, terminal};
 
 /// How long the kernel's ejection may go unnoticed.
 const POLL: Duration = Duration::from_millis(100);
@@ -47,13 +48,14 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     // a wrong command line is to be told even where nothing else would work
     let metrics = opts.metrics.address()?;
     let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
+    let classes = Classes::new(Source::new(opts.config.clone()), Adoption::default())?;
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
     scx_utils::try_set_rlimit_infinity();
 
     place::take(&first);
     place::be_prompt();
-    let stop = stop_signals()?; // from here on a signal ends it in good order
+    let told = signals::listen()?; // from here on a signal ends it in good order
 
     let run_dir = RunDir::lock(Path::new(RUN_DIR))?;
     let (knob, state) = (Path::new(preempt::KNOB), run_dir.saved_preempt());
@@ -79,24 +81,18 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let _feed = feed::Server::launch(Path::new(feed::SOCKET), group, &hub)?;
     let mut session = Session {
         hub,
-        stop,
+        told,
+        classes,
         requests: server.channels(),
         control: control.asked(),
         output: Output::new(opts),
         kernel: facts.release,
         put_back,
     };
-    let mut next = first;
-    loop {
-        match session.live(&mut next)? {
-            End::ByUser => return Ok(()),
-            End::Restart => next = restart(opts, next.wanted)?,
-            End::Ejected(report) => {
-                eprint!("{report}");
-                return Err(Failure::Ejected(report.headline()));
-            }
-        }
-    }
+    let ended = session.lives(opts, first);
+    // here whatever the end was; twice does no harm
+    let given_back = session.classes.end();
+    ended.and(given_back.map_err(Failure::from))
 }
 
 fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
@@ -109,7 +105,8 @@ fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
 /// What outlives a restart of the scheduler.
 struct Session {
     hub: Arc<Hub>,
-    stop: Receiver<()>,
+    told: Told,
+    classes: Classes,
     requests: (Sender<Answer>, Receiver<Ask>),
     control: Receiver<Asked>,
     output: Output,
@@ -118,17 +115,37 @@ struct Session {
 }
 
 impl Session {
+    /// One life after another, until the user or the kernel ends it.
+    fn lives(&mut self, opts: &Opts, first: Setup) -> Result<(), Failure> {
+        let mut next = first;
+        loop {
+            match self.live(&mut next)? {
+                End::ByUser => return Ok(()),
+                End::Restart => next = restart(opts, next.wanted)?,
+                End::Ejected(report) => {
+                    eprint!("{report}");
+                    return Err(Failure::Ejected(report.headline()));
+                }
+            }
+        }
+    }
+
     /// One life of the scheduler.
     fn live(&mut self, setup: &mut Setup) -> Result<End> {
         let mut object = MaybeUninit::uninit();
         let loaded = Loaded::new(setup, self.put_back, &mut object)?;
-        if !self.stop.is_empty() {
+        if !self.told.stop.is_empty() {
             return Ok(End::ByUser); // not in charge yet: nothing to give back
         }
         let mut scheduler = loaded.attach(setup)?;
+        self.classes.begin(setup, &mut scheduler).context("applying the rules")?;
         let mut begin = self.begin(setup, &scheduler);
         self.output.begin(&begin, &self.hub)?;
         let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
+        if ended_by_user {
+            // as long as the scheduler still knows how urgent they are
+            self.classes.end()?;
+        }
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
@@ -171,8 +188,19 @@ impl Session {
         let mut prev = None;
         while !scheduler.has_ended() {
             let Ticks { changes, interval, poll } = watcher.ticks();
+            let news = scheduler.news();
             select! {
-                recv(self.stop) -> _ => return Ok(true),
+                recv(self.told.stop) -> _ => return Ok(true),
+                recv(self.told.hangup) -> _ => {
+                    if !self.classes.has_rules() {
+                        return Ok(true);
+                    }
+                    match self.classes.reload(setup, scheduler) {
+                        Ok(text) => self.output.tell(&text, "SIGHUP"),
+                        Err(error) => log::warn!("{error}"),
+                    }
+                }
+                recv(news) -> _ => self.classes.hear(setup, scheduler)?,
                 recv(left) -> left => {
                     left.context("the view is gone")?.context("the terminal is gone")?;
                     return Ok(true);
@@ -186,9 +214,9 @@ impl Session {
                 }
                 recv(self.control) -> asked => {
                     let asked = asked.context("the control socket is gone")?;
-                    let reply = change(&asked.request, setup, scheduler);
+                    let reply = change(&asked.request, setup, scheduler, &mut self.classes);
                     if let Reply::Done { text, .. } = &reply {
-                        self.output.tell(text);
+                        self.output.tell(text, "ctl");
                     }
                     *begin = self.begin(setup, scheduler);
                     watcher.tell_change(scheduler, begin);
@@ -210,96 +238,15 @@ impl Session {
 }
 
 /// Does what `scx_artis ctl` asks for; the daemon itself leaves what are RT CPUs now.
-fn change(request: &Request, setup: &mut Setup, scheduler: &mut Scheduler<'_>) -> Reply {
-    let reply = live::answer(request, setup, scheduler, Seen::now);
+fn change(
+    request: &Request,
+    setup: &mut Setup,
+    scheduler: &mut Scheduler<'_>,
+    classes: &mut Classes,
+) -> Reply {
+    let reply = live::answer(request, setup, scheduler, classes, Seen::now);
     if matches!(request, Request::RtCpus { .. }) {
         place::stay_on_nrt(setup);
     }
     reply.unwrap_or_else(Reply::from)
-}
-
-/// Where the daemon itself shows what happens.
-enum Output {
-    Nowhere,
-    Lines(Duration),
-    /// The view, once there is something to see.
-    View(Option<Inside>),
-}
-
-impl Output {
-    fn new(opts: &Opts) -> Self {
-        match opts.output.stats {
-            Some(secs) => Self::Lines(Duration::from_secs_f64(secs)),
-            None if terminal::is_fit() => Self::View(None),
-            None if io::stdout().is_terminal() => Self::Lines(Duration::from_secs(1)),
-            None => Self::Nowhere,
-        }
-    }
-
-    /// When the run loop is to call [`Self::show`].
-    fn ticks(&self) -> Receiver<Instant> {
-        match self {
-            Self::Lines(interval) => tick(*interval),
-            Self::Nowhere | Self::View(_) => never(),
-        }
-    }
-
-    /// Gets a message when the user has left the view.
-    fn left(&self) -> Receiver<io::Result<()>> {
-        match self {
-            Self::View(Some(view)) => view.left(),
-            _ => never(),
-        }
-    }
-
-    /// Says that the scheduler is in charge; the view says it itself.
-    fn begin(&mut self, begin: &Begin, hub: &Arc<Hub>) -> Result<()> {
-        match self {
-            Self::View(Some(_)) => {} // a restart
-            Self::View(view) => *view = Some(Inside::start(hub)?),
-            Self::Nowhere | Self::Lines(_) => eprintln!(
-                "scx_artis: {} is in charge: RT CPUs {}, NRT CPUs {}, preemption {}",
-                begin.ops_name, begin.rt_cpus, begin.nrt_cpus, begin.preemption
-            ),
-        }
-        Ok(())
-    }
-
-    /// Says that something has changed; the view shows it itself.
-    fn tell(&self, text: &str) {
-        if !matches!(self, Self::View(_)) {
-            eprintln!("scx_artis: {text}, by ctl");
-        }
-    }
-
-    fn show(&self, metrics: &Metrics) -> Result<()> {
-        writeln!(io::stdout(), "{}", line::render(metrics)).context("stdout is gone")
-    }
-
-    /// Gives the terminal back: what is said from now on is for the shell's screen.
-    fn end(&mut self) {
-        if let Self::View(view) = self {
-            *view = None;
-        }
-    }
-}
-
-fn say_farewell(last: &Reading) {
-    let totals = Metrics::between(None, last);
-    eprintln!(
-        "scx_artis: scheduler unloaded, the kernel's default took over; ran {:.1} s, evictions {}, \
-         bodies on RT CPUs {}",
-        totals.uptime_s, totals.evictions, totals.bodies_on_rt
-    );
-}
-
-/// A channel that gets a message at SIGINT, SIGTERM or SIGHUP.
-fn stop_signals() -> Result<Receiver<()>> {
-    let (tell, told) = bounded(1);
-    ctrlc::set_handler(move || {
-        // full: the user is impatient, and has been heard
-        let _ = tell.try_send(());
-    })
-    .context("installing the signal handler")?;
-    Ok(told)
 }

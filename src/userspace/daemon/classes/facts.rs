@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is known of a task when its class is decided, from /proc.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use nix::errno::Errno;
 use procfs::ProcError;
 use procfs::process::{Process, StatFlags};
 
@@ -43,6 +45,8 @@ pub struct Facts {
     pub kernel: bool,
     /// When it began, clock ticks since boot: tells apart tasks that had the same id.
     pub start_ticks: u64,
+    /// Name of the parent, once somebody has asked; `None`: there is none.
+    pub parent_name: OnceCell<Option<String>>,
 }
 
 impl Facts {
@@ -55,7 +59,9 @@ impl Facts {
             Ok(facts) => Ok(Some(facts)),
             Err(ProcError::NotFound(_)) => Ok(None),
             // a task that ends meanwhile: reading its files says ESRCH
-            Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(3) => Ok(None),
+            Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -79,6 +85,7 @@ impl Facts {
             kernel: stat.flags()?.contains(StatFlags::PF_KTHREAD),
             start_ticks: stat.starttime,
             comm: stat.comm,
+            parent_name: OnceCell::new(),
         })
     }
 
@@ -92,10 +99,25 @@ impl Facts {
             // whoever ends meanwhile is no error
             let Ok(tasks) = process.and_then(|process| process.tasks()) else { continue };
             for task in tasks.flatten() {
-                all.extend(Self::read(task.tid)?);
+                match Self::read(task.tid) {
+                    Ok(facts) => all.extend(facts),
+                    Err(error) => log::debug!("task {} is left out: {error:#}", task.tid),
+                }
             }
         }
         Ok(all)
+    }
+
+    /// The thread ids of a process. None, if it is gone.
+    pub fn threads(tgid: i32) -> Vec<i32> {
+        let tasks = Process::new(tgid).and_then(|process| process.tasks());
+        tasks.into_iter().flatten().flatten().map(|task| task.tid).collect()
+    }
+
+    /// Name of the parent process; `None`: it has none, or that is gone.
+    pub fn parent_comm(&self) -> Option<&str> {
+        let read = || Process::new(self.ppid).and_then(|parent| parent.stat()).ok();
+        self.parent_name.get_or_init(|| Some(read()?.comm)).as_deref()
     }
 
     /// Is it of a kernel real-time class by its policy?
@@ -118,6 +140,8 @@ mod tests {
             facts.exe.is_some() && !facts.cpus.is_empty() && facts.start_ticks > 0,
             "{facts:?}"
         );
+        assert!(facts.parent_comm().is_some_and(|comm| !comm.is_empty()));
+        assert!(Facts::threads(facts.tgid).contains(&tid));
         let all = Facts::all().expect("readable");
         assert!(all.iter().any(|task| task.pid == tid));
     }
@@ -125,5 +149,6 @@ mod tests {
     #[test]
     fn nobody() {
         assert_eq!(Facts::read(i32::MAX).expect("readable"), None);
+        assert_eq!(Facts::threads(i32::MAX), []);
     }
 }

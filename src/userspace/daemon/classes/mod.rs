@@ -4,3 +4,238 @@
 
 pub mod adoption;
 pub mod facts;
+mod request;
+mod rules;
+mod source;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+
+use super::live::InCharge;
+use super::scheduler::news::{Item, Kind};
+use super::setup::Setup;
+use crate::abi::NR_CALLS;
+use crate::config::Partition;
+use crate::control::Treatment;
+use crate::exit::Failure;
+use adoption::Adoption;
+use facts::Facts;
+use rules::Rules;
+pub use source::Source;
+
+/// A scheduler in charge that tells news of tasks, and has tables of system calls for rules.
+pub trait Informed: InCharge {
+    /// The classes of system calls, by number, in the table `row` from now on.
+    ///
+    /// # Errors
+    /// When BPF has no such table.
+    fn set_call_table(&mut self, row: u32, classes: &[u8; NR_CALLS]) -> Result<()>;
+
+    /// Tells news of these kinds from now on, and no others.
+    ///
+    /// # Errors
+    /// When the kernel refuses. Then nothing is told.
+    fn want_news(&mut self, kinds: &[Kind]) -> Result<()>;
+
+    /// The news that have come, in their order, and whether some were lost before.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn take_news(&mut self) -> Result<(Vec<Item>, bool)>;
+}
+
+/// What decides about tasks, and what it has to remember.
+#[derive(Debug)]
+pub struct Classes {
+    /// Where the rules are written.
+    source: Source,
+    rules: Rules,
+    adoption: Adoption,
+    /// Tasks that the user treats by hand; rules leave them alone.
+    by_hand: BTreeMap<i32, ByHand>,
+    /// What the scheduler in charge tells.
+    heard: Vec<Kind>,
+    /// The process that nothing is decided of: the daemon has to get a CPU before those it
+    /// schedules.
+    own_tgid: i32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ByHand {
+    /// See [`Facts::start_ticks`].
+    start_ticks: u64,
+    treatment: Treatment,
+}
+
+impl Classes {
+    /// With the rules of `source`, before a scheduler is in charge.
+    ///
+    /// # Errors
+    /// When these are wrong.
+    pub fn new(source: Source, adoption: Adoption) -> Result<Self, Failure> {
+        let rules = Rules::new(source.entries().map_err(wrong)?, &Rules::default());
+        Ok(Self {
+            source,
+            rules: rules.map_err(wrong)?,
+            adoption,
+            by_hand: BTreeMap::new(),
+            heard: Vec::new(),
+            own_tgid: std::process::id().cast_signed(),
+        })
+    }
+
+    /// A scheduler has come into charge, and knows of nothing yet.
+    ///
+    /// # Errors
+    /// When it does not take what it is told.
+    pub fn begin(&mut self, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
+        self.heard.clear();
+        let alive = |pid: i32, hand: &ByHand| {
+            let task = Facts::read(pid).ok().flatten();
+            task.is_some_and(|task| task.start_ticks == hand.start_ticks)
+        };
+        self.by_hand.retain(|pid, hand| alive(*pid, hand));
+        for (pid, hand) in &self.by_hand {
+            scheduler.set_class(*pid, &hand.treatment)?;
+        }
+        self.settle(self.rules.clone(), setup, scheduler)
+    }
+
+    /// There are news.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn hear(&mut self, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
+        let (items, lost) = scheduler.take_news()?;
+        // one look for all that happened to a task meanwhile
+        let mut tasks = BTreeMap::<i32, Option<String>>::new();
+        for item in items {
+            if item.all_threads {
+                tasks.extend(Facts::threads(item.tgid).into_iter().map(|pid| (pid, None)));
+            }
+            let comm = tasks.entry(item.pid).or_default();
+            if item.kind == Kind::Name {
+                *comm = Some(item.comm);
+            }
+        }
+        if lost {
+            log::warn!("news of tasks were lost in a storm of them: all tasks are looked at");
+            self.look_at_all(&setup.partition, scheduler)?;
+        }
+        for (pid, comm) in tasks {
+            match Facts::read(pid) {
+                Ok(Some(task)) => {
+                    // /proc may tell the name before for a moment
+                    let task = Facts { comm: comm.unwrap_or(task.comm), ..task };
+                    self.look_at(&task, &setup.partition, scheduler);
+                }
+                Ok(None) => {} // it has ended
+                Err(error) => log::warn!("task {pid} is treated as before: {error:#}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The RT CPUs are others now.
+    ///
+    /// # Errors
+    /// When the tasks cannot be listed.
+    pub fn repartitioned(&mut self, setup: &Setup, scheduler: &mut impl InCharge) -> Result<()> {
+        if self.heard.is_empty() {
+            return Ok(());
+        }
+        self.look_at_all(&setup.partition, scheduler)
+    }
+
+    /// The user has said how this task, and what it starts, is to be treated, whatever rules say.
+    ///
+    /// # Errors
+    /// When the task cannot be read.
+    pub fn set_by_hand(&mut self, pid: i32, treatment: Treatment) -> Result<()> {
+        if let Some(Facts { start_ticks, .. }) = Facts::read(pid)? {
+            self.by_hand.insert(pid, ByHand { start_ticks, treatment });
+        }
+        Ok(())
+    }
+
+    /// The end: tasks that were adopted are what they were again.
+    ///
+    /// # Errors
+    /// See [`Adoption::end`].
+    pub fn end(&mut self) -> Result<()> {
+        self.adoption.end()
+    }
+
+    /// These rules are in force from now on, for all tasks.
+    ///
+    /// # Errors
+    /// When the scheduler does not take them. Then those before are in force.
+    fn settle(&mut self, rules: Rules, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
+        for (row, slots) in rules.tables() {
+            let mut classes = setup.policy.call_class;
+            for (nr, class) in slots {
+                if let Some(slot) = classes.get_mut(*nr) {
+                    *slot = *class;
+                }
+            }
+            scheduler.set_call_table(row, &classes)?;
+        }
+        let mut wanted = rules.wants();
+        wanted.extend(self.adoption.wants().iter().filter(|kind| !rules.wants().contains(kind)));
+        let idle = wanted.is_empty() && self.heard.is_empty();
+        if wanted != self.heard {
+            if let Err(error) = scheduler.want_news(&wanted) {
+                let again = scheduler.want_news(&self.heard);
+                again.context("going back to the rules before, after new ones failed")?;
+                return Err(error);
+            }
+            self.heard = wanted;
+        }
+        self.rules = rules;
+        // after the above: what happens from then on is told
+        if idle { Ok(()) } else { self.look_at_all(&setup.partition, scheduler) }
+    }
+
+    fn look_at_all(&mut self, partition: &Partition, scheduler: &mut impl InCharge) -> Result<()> {
+        for task in Facts::all().context("listing the tasks")? {
+            self.look_at(&task, partition, scheduler);
+        }
+        Ok(())
+    }
+
+    /// Decides about one task. What fails is told, and the task treated as before.
+    fn look_at(&mut self, task: &Facts, partition: &Partition, scheduler: &mut impl InCharge) {
+        if task.kernel || task.tgid == self.own_tgid {
+            return;
+        }
+        let said = self.rules.verdict(task);
+        let Facts { pid, comm, .. } = task;
+        let treatment = &said.treatment;
+        let may_adopt = said.may_adopt;
+        match self.adoption.consider(task, may_adopt, treatment, partition, scheduler) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => log::warn!("task {pid} ({comm}) is not adopted: {error:#}"),
+        }
+        match scheduler.set_class(*pid, treatment) {
+            Ok(Some(before)) if before != *treatment && !before.by_hand => {
+                log::debug!(
+                    "task {pid} ({comm}): rule {:?}, {treatment:?}, follows {:?}",
+                    said.nr,
+                    said.follows
+                );
+            }
+            Ok(_) => {}
+            Err(error) => log::warn!("task {pid} ({comm}) is treated as before: {error:#}"),
+        }
+    }
+}
+
+/// A mistake in what the user wrote.
+fn wrong(text: String) -> Failure {
+    Failure::Told { code: 2, text: format!("rules: {text}") }
+}
+
+#[cfg(test)]
+mod tests;

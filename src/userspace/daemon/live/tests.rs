@@ -11,19 +11,57 @@ use anyhow::{Result, bail};
 use clap::Parser;
 
 use super::*;
+use crate::abi::NR_CALLS;
 use crate::cli::{Command, Opts};
 use crate::config::{CallTable, Layout, Machine, Policy};
 use crate::control::{self, Asked, Server};
+use crate::daemon::classes::Source;
+use crate::daemon::classes::adoption::Adoption;
+use crate::daemon::scheduler::news::{Item, Kind};
 use crate::daemon::setup::Wanted;
+
+mod rules;
 
 /// A scheduler that remembers.
 #[derive(Default)]
-struct Fake {
+pub(in crate::daemon) struct Fake {
     policy: artis_policy,
     rt: String,
     nearest: Vec<u16>,
-    refuses: bool,
-    classes: Vec<(i32, Treatment)>,
+    pub refuses: bool,
+    /// Each task whose treatment was set, in the order of time.
+    pub classes: Vec<(i32, Treatment)>,
+    pub tables: Vec<(u32, [u8; NR_CALLS])>,
+    /// The kinds of news that are wanted, each time that they were set.
+    pub wanted: Vec<Vec<Kind>>,
+    /// The news to be told next, and whether some are missing.
+    pub news: (Vec<Item>, bool),
+}
+
+impl Fake {
+    /// How a task is treated now.
+    pub fn treated(&self, pid: i32) -> Option<Treatment> {
+        self.classes.iter().rev().find(|(of, _)| *of == pid).map(|(_, to)| *to)
+    }
+}
+
+impl Informed for Fake {
+    fn set_call_table(&mut self, row: u32, classes: &[u8; NR_CALLS]) -> Result<()> {
+        self.tables.push((row, *classes));
+        Ok(())
+    }
+
+    fn want_news(&mut self, kinds: &[Kind]) -> Result<()> {
+        if self.refuses && !kinds.is_empty() {
+            bail!("attaching \"artis_news_exec\": EINVAL");
+        }
+        self.wanted.push(kinds.to_vec());
+        Ok(())
+    }
+
+    fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
+        Ok(std::mem::take(&mut self.news))
+    }
 }
 
 impl InCharge for Fake {
@@ -49,9 +87,12 @@ impl InCharge for Fake {
 
     fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>> {
         self.classes.push((pid, *to));
-        Ok((pid < 1_000).then(Treatment::default))
+        Ok((pid < NOBODY).then(Treatment::default))
     }
 }
+
+/// The first thread id that no task has.
+const NOBODY: i32 = 1 << 22;
 
 /// CPUs 0-5, of which 5 is offline; 0 and 3 are one core.
 fn machine() -> Result<Seen> {
@@ -68,7 +109,7 @@ fn opts(args: &[&str]) -> Opts {
     Opts::try_parse_from([&["scx_artis"], args].concat()).expect("a valid command line")
 }
 
-fn setup(rt: &str) -> Setup {
+pub(in crate::daemon) fn setup(rt: &str) -> Setup {
     let opts = opts(&["--rt-cpus", rt]);
     let Seen { machine, layout } = machine().expect("a machine");
     let wanted = Wanted { rt: rt.parse().expect("a set"), values: opts.policy.clone(), seq: 0 };
@@ -87,6 +128,16 @@ fn setup(rt: &str) -> Setup {
     }
 }
 
+/// Classes without a rule, whatever this machine has.
+fn classes() -> Classes {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    Classes::new(Source::new(Some(file.path().to_owned())), Adoption::default()).expect("no rules")
+}
+
+fn answer_alone(request: &Request, setup: &mut Setup, fake: &mut Fake) -> Result<Reply, Failure> {
+    answer(request, setup, fake, &mut classes(), machine)
+}
+
 /// A daemon on a thread of its own; it ends with its server.
 struct Daemon {
     _dir: tempfile::TempDir,
@@ -96,7 +147,11 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(mut setup: Setup, mut fake: Fake) -> Self {
+    fn start(setup: Setup, fake: Fake) -> Self {
+        Self::with(setup, fake, classes())
+    }
+
+    fn with(mut setup: Setup, mut fake: Fake, mut classes: Classes) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("control");
         let server = Server::launch(&path, nix::unistd::geteuid().as_raw()).expect("launched");
@@ -104,7 +159,7 @@ impl Daemon {
         let thread = thread::spawn(move || {
             while let Ok(asked) = asked.recv() {
                 let asked: Asked = asked;
-                let reply = answer(&asked.request, &mut setup, &mut fake, machine);
+                let reply = answer(&asked.request, &mut setup, &mut fake, &mut classes, machine);
                 asked.answer(reply.unwrap_or_else(Reply::from));
             }
             (setup, fake)
@@ -200,11 +255,11 @@ fn a_daemon_checks_for_itself() {
     let mut setup = setup("2");
     for (name, value) in [("predict-k", "101"), ("predict", "x"), ("fast", "1")] {
         let request = Request::Set { name: name.to_owned(), value: value.to_owned() };
-        let failure = answer(&request, &mut setup, &mut Fake::default(), machine);
+        let failure = answer_alone(&request, &mut setup, &mut Fake::default());
         assert_eq!(failure.expect_err(name).code(), 2, "{name}");
     }
     let request = Request::RtCpus { cpus: "2-".to_owned() };
-    let failure = answer(&request, &mut setup, &mut Fake::default(), machine);
+    let failure = answer_alone(&request, &mut setup, &mut Fake::default());
     assert_eq!(failure.expect_err("no list").code(), 2);
     assert_eq!(setup.policy.seq, 0);
 }
@@ -250,7 +305,7 @@ fn a_wrong_partition_is_refused_as_at_the_start() {
 fn a_split_core_is_warned_of() {
     let mut setup = setup("2");
     let request = Request::RtCpus { cpus: "3".to_owned() };
-    let reply = answer(&request, &mut setup, &mut Fake::default(), machine).expect("taken");
+    let reply = answer_alone(&request, &mut setup, &mut Fake::default()).expect("taken");
     let Reply::Done { warnings, .. } = reply else { panic!("{reply:?}") };
     assert!(warnings.len() == 1 && warnings[0].contains("CPUs 0,3"), "{warnings:?}");
 }

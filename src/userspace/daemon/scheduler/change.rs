@@ -57,6 +57,7 @@ impl InCharge for Scheduler<'_> {
             rr: rr.into(),
             rt_forbidden: (!to.rt_cpus).into(),
             call_table: to.call_table,
+            by_hand: to.by_hand.into(),
             ..Default::default()
         };
         let code = run_with(&self.skel.progs.artis_set_class, &mut args)
@@ -69,6 +70,7 @@ impl InCharge for Scheduler<'_> {
                 },
                 rt_cpus: args.old_rt_forbidden == 0,
                 call_table: args.old_call_table,
+                by_hand: args.old_by_hand != 0,
             })),
             _ if code == -(Errno::ESRCH as i32) => Ok(None),
             _ => bail!("BPF did not take the class of task {pid}: {}", Errno::from_raw(-code)),
@@ -108,7 +110,7 @@ fn store_policy(policy: &mut artis_policy, wanted: &artis_policy) {
 }
 
 /// Writes each element at once, as far as elements are words.
-fn store_all<T: Copy>(to: &mut [T], from: &[T]) {
+pub(super) fn store_all<T: Copy>(to: &mut [T], from: &[T]) {
     for (to, from) in to.iter_mut().zip(from) {
         // SAFETY: a valid exclusive reference; volatile, because BPF reads the memory meanwhile.
         unsafe { ptr::write_volatile(to, *from) };

@@ -14,8 +14,10 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
 use super::Scheduler;
-use crate::abi::artis_news;
+use super::change::store_all;
 use crate::abi::bindings as abi;
+use crate::abi::{NR_CALLS, artis_news};
+use crate::daemon::classes::Informed;
 use crate::model::printable;
 
 /// What happened to a task; the bits are those of enum artis_news_kind.
@@ -126,12 +128,15 @@ pub(super) struct Herald {
     lost: u32,
 }
 
-impl Scheduler<'_> {
-    /// Has BPF tell what happens to tasks, of these kinds; of none: nothing any more.
-    ///
-    /// # Errors
-    /// When the kernel refuses. Then nothing is told.
-    pub fn want_news(&mut self, kinds: &[Kind]) -> Result<()> {
+impl Informed for Scheduler<'_> {
+    fn set_call_table(&mut self, row: u32, classes: &[u8; NR_CALLS]) -> Result<()> {
+        let data = self.skel.maps.bss_data.as_mut().context("the BPF object has no tables")?;
+        let table = data.call_tables.get_mut(row as usize);
+        store_all(table.with_context(|| format!("BPF has no table {row} of calls"))?, classes);
+        Ok(())
+    }
+
+    fn want_news(&mut self, kinds: &[Kind]) -> Result<()> {
         self.news_words()?.0.store(0, Ordering::Relaxed);
         self.herald = None;
         if kinds.is_empty() {
@@ -182,21 +187,19 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Gets a message when there are news; never, while nobody wants them.
-    pub fn news(&self) -> Receiver<()> {
-        self.herald.as_ref().map_or_else(never, |herald| herald.told.clone())
-    }
-
-    /// The news that have come, in their order, and whether some were lost before.
-    ///
-    /// # Errors
-    /// When the ring buffer cannot be read.
-    pub fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
+    fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
         let lost = self.news_words()?.1.load(Ordering::Relaxed);
         let Some(herald) = &mut self.herald else { return Ok((Vec::new(), false)) };
         herald.ring.consume().context("reading the ring buffer of news")?;
         let missed = std::mem::replace(&mut herald.lost, lost) != lost;
         Ok((herald.taken.take(), missed))
+    }
+}
+
+impl Scheduler<'_> {
+    /// Gets a message when there are news; never, while nobody wants them.
+    pub fn news(&self) -> Receiver<()> {
+        self.herald.as_ref().map_or_else(never, |herald| herald.told.clone())
     }
 
     /// What is wanted, and how many were lost.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is decided when, against this process's own threads and a scheduler that remembers.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::config::{Class as CallClass, Override};
+use crate::control::Class;
+use crate::daemon::live::tests::{Fake, setup};
+
+fn own_tid() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+impl Classes {
+    /// That decides about this process, too.
+    pub(in crate::daemon) fn of_everybody(self) -> Self {
+        Self { own_tgid: 0, ..self }
+    }
+}
+
+fn classes(file: &Path, text: &str) -> Classes {
+    fs::write(file, text).expect("written");
+    let classes = Classes::new(Source::new(Some(file.to_owned())), Adoption::default());
+    classes.expect("rules").of_everybody()
+}
+
+fn rt1(priority: u32) -> Option<Treatment> {
+    let class = Class::Rt1 { priority, round_robin: false };
+    Some(Treatment { class, ..Treatment::default() })
+}
+
+fn item(kind: Kind, pid: i32, comm: &str) -> Item {
+    Item { time_ns: 1, pid, tgid: pid, kind, all_threads: false, comm: comm.to_owned() }
+}
+
+#[test]
+fn without_rules_nothing_is_wanted_and_nobody_looked_at() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut classes = classes(&dir.path().join("rules"), "");
+    let mut fake = Fake::default();
+    classes.begin(&setup("2"), &mut fake).expect("begun");
+    classes.repartitioned(&setup("2"), &mut fake).expect("looked");
+    assert!(fake.classes.is_empty() && fake.wanted.is_empty() && fake.tables.is_empty());
+}
+
+#[test]
+fn tasks_are_looked_at_when_there_are_news_of_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = "[[rule]]\ncomm = 'new-name'\nclass = 'rt1'\npriority = 4\n";
+    let mut classes = classes(&dir.path().join("rules"), text);
+    let (mut fake, setup, tid) = (Fake::default(), setup("2"), own_tid());
+    classes.begin(&setup, &mut fake).expect("begun");
+    assert_eq!(fake.wanted, [[Kind::Exec, Kind::Name]]);
+    assert_eq!(fake.treated(tid), Some(Treatment::default()));
+    // the name that it has in a moment; whoever is gone by then is no error
+    fake.classes.clear();
+    let gone = item(Kind::Exec, i32::MAX, "x");
+    fake.news = (vec![item(Kind::Name, tid, "new-name"), gone], false);
+    classes.hear(&setup, &mut fake).expect("heard");
+    assert_eq!(fake.classes, [(tid, rt1(4).expect("it"))]);
+    // other news tell what /proc tells: the old name
+    fake.news = (vec![item(Kind::Exec, tid, "new-name")], false);
+    classes.hear(&setup, &mut fake).expect("heard");
+    assert_eq!(fake.treated(tid), Some(Treatment::default()));
+    // a process as a whole
+    fake.classes.clear();
+    let tgid = std::process::id().cast_signed();
+    let moved = Item { all_threads: true, ..item(Kind::Cgroup, tgid, "x") };
+    fake.news = (vec![moved], false);
+    classes.hear(&setup, &mut fake).expect("heard");
+    assert!(fake.treated(tid).is_some() && fake.treated(tgid).is_some());
+    assert!(fake.treated(1).is_none());
+    // lost news may have been of anybody
+    fake.news = (Vec::new(), true);
+    classes.hear(&setup, &mut fake).expect("heard");
+    assert!(fake.treated(1).is_some());
+}
+
+#[test]
+fn the_daemon_itself_is_left_alone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut classes =
+        classes(&dir.path().join("rules"), "[[rule]]\ncomm = '*'\nrt-cpus = 'forbid'\n");
+    classes.own_tgid = std::process::id().cast_signed();
+    let mut fake = Fake::default();
+    classes.begin(&setup("2"), &mut fake).expect("begun");
+    assert_eq!(fake.treated(own_tid()), None);
+    assert!(fake.treated(1).is_some_and(|treatment| !treatment.rt_cpus));
+}
+
+#[test]
+fn a_next_scheduler_learns_all_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = "[[rule]]\ncomm = 'x'\ncalls.read = 'harmless'\n";
+    let mut classes = classes(&dir.path().join("rules"), text);
+    let (setup, tid) = (setup("2"), own_tid());
+    classes.begin(&setup, &mut Fake::default()).expect("begun");
+    let by_hand = Treatment { by_hand: true, ..rt1(8).expect("it") };
+    classes.set_by_hand(tid, by_hand).expect("remembered");
+    classes.by_hand.insert(1, ByHand { start_ticks: u64::MAX, treatment: by_hand });
+    let mut next = Fake::default();
+    classes.begin(&setup, &mut next).expect("begun");
+    assert_eq!(next.wanted.len(), 1);
+    assert_eq!(next.classes[0], (tid, by_hand));
+    assert!(!next.classes.contains(&(1, by_hand)), "that was another task with this id");
+    // what the policy says of calls, but for one
+    let [(1, table)] = next.tables.as_slice() else { panic!("one table, please") };
+    let read = Override { name: "read".into(), class: CallClass::Harmless }.slot().expect("a call");
+    let differ = (0..NR_CALLS).filter(|nr| table[*nr] != setup.policy.call_class[*nr]);
+    assert_eq!(differ.collect::<Vec<_>>(), [read.0]);
+    assert_eq!(table[read.0], read.1);
+}
