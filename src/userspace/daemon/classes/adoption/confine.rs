@@ -34,7 +34,7 @@ impl Adoption {
             }
             return Ok(());
         }
-        if self.named.len() > NAMED_MAX || !self.named.insert(case.id) {
+        if !self.wanted.name || self.named.len() > NAMED_MAX || !self.named.insert(case.id) {
             return Ok(());
         }
         if self.named.len() > NAMED_MAX {

@@ -63,8 +63,8 @@ enum Record {
     Done(Id),
 }
 
-/// The file, and what it says.
-#[derive(Debug)]
+/// The file, and what it says. The default one has no file: nothing can be changed.
+#[derive(Debug, Default)]
 pub struct Journal {
     path: PathBuf,
     /// `None`: nothing was ever changed.

@@ -37,15 +37,15 @@ pub struct Wanted {
     pub adopt: bool,
     /// Those that are not adopted are bound to NRT CPUs.
     pub confine: bool,
+    /// Those that may run on RT CPUs even so are named.
+    pub name: bool,
 }
 
 /// What it does, and what it has done.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Adoption {
     wanted: Wanted,
     journal: Journal,
-    /// How the scheduler in charge treats adopted tasks, as far as it was told.
-    treated: HashMap<Id, Treatment>,
     /// What calls asked the kernel to make of tasks, since the last look at them.
     asked: HashMap<i32, Asked>,
     /// Of whom a warning was given.
@@ -79,38 +79,36 @@ impl Case<'_> {
 }
 
 impl Adoption {
+    /// That does this, once it has a file to remember it in.
+    pub fn new(wanted: Wanted) -> Self {
+        let mut adoption = Self::default();
+        adoption.wanted = wanted;
+        adoption
+    }
+
     /// Remembers in the file `state` what it changes. What a dead predecessor left is put back
     /// first.
     ///
     /// # Errors
     /// When that cannot be done, or the file not be read.
-    pub fn new(wanted: Wanted, state: &Path) -> Result<Self> {
+    pub fn remember_in(&mut self, state: &Path) -> Result<()> {
         match repair(state)? {
             0 => {}
             tasks => log::warn!(
                 "a dead predecessor had adopted or confined {tasks} tasks: they are as they were"
             ),
         }
-        Ok(Self {
-            wanted,
-            journal: Journal::open(state)?,
-            treated: HashMap::new(),
-            asked: HashMap::new(),
-            named: HashSet::new(),
-        })
+        self.journal = Journal::open(state)?;
+        Ok(())
     }
 
     /// The news that it has to hear.
     pub fn wants(&self) -> &'static [Kind] {
-        match (self.wanted.adopt, self.wanted.confine) {
-            (false, false) => &[Kind::ToRt],
+        match self.wanted {
+            Wanted { adopt: false, confine: false, name: false } => &[],
+            Wanted { adopt: false, confine: false, name: true } => &[Kind::ToRt],
             _ => &[Kind::ForkRt, Kind::ToRt, Kind::Affinity, Kind::Policy],
         }
-    }
-
-    /// Another scheduler is in charge, which knows nothing of any task.
-    pub fn begin(&mut self) {
-        self.treated.clear();
     }
 
     /// Hears news, before it is asked to consider the task.
@@ -120,11 +118,19 @@ impl Adoption {
         }
     }
 
-    /// The policy and the priority that the task would have without adoption: what rules are about.
-    pub fn as_it_was(&self, task: &Facts) -> Option<(u32, u32)> {
-        match self.journal.held().get(&Id::of(task)) {
-            Some(Change::Adopted(was)) => Some((was.sched(), was.priority)),
+    /// The task as it would be without adoption: what rules are about.
+    pub fn as_it_was(&self, task: Facts) -> Facts {
+        let held = match self.journal.held().get(&Id::of(&task)) {
+            Some(Change::Adopted(was)) => Some(*was),
+            // a child, perhaps
+            None if task.policy == SCHED_EXT => {
+                attr::get(task.pid).ok().flatten().as_ref().and_then(Was::by_code)
+            }
             _ => None,
+        };
+        match held {
+            Some(was) => Facts { policy: was.sched(), rt_priority: was.priority, ..task },
+            None => task,
         }
     }
 
@@ -165,7 +171,6 @@ impl Adoption {
     /// When one could not be put back, or the file that remembers them cannot be removed. Each
     /// task was tried.
     pub fn end(&mut self) -> Result<()> {
-        self.treated.clear();
         let tasks = restore::all(&mut self.journal)?;
         if tasks > 0 {
             log::info!("{tasks} adopted or confined tasks are as they were");
@@ -175,7 +180,9 @@ impl Adoption {
 
     /// A task that nothing was done to.
     fn look(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<bool> {
-        if !case.task.is_realtime() && case.task.policy != SCHED_EXT {
+        if self.wanted == Wanted::default()
+            || !(case.task.is_realtime() || case.task.policy == SCHED_EXT)
+        {
             return Ok(false);
         }
         let Some(attr) = attr::get(case.task.pid)? else { return Ok(false) };
@@ -205,7 +212,7 @@ impl Adoption {
     ) -> Result<bool> {
         for _ in 0..ATTEMPTS {
             self.journal.note(case.id, Change::Adopted(was))?;
-            self.treat(case, was, scheduler)?;
+            scheduler.set_class(case.task.pid, &case.adopted(was))?;
             match attr::get(case.task.pid)?.as_ref().and_then(Was::now) {
                 Some(now) if now == was => match was.adopt(case.task.pid) {
                     Ok(()) => return Ok(true),
@@ -254,7 +261,7 @@ impl Adoption {
             Some(Ok(_)) | None => {}
         }
         if case.may_adopt && !case.is_bound_to_rt() {
-            self.treat(case, was, scheduler)?;
+            scheduler.set_class(tid, &case.adopted(was))?;
             return Ok(true);
         }
         was.give_back(tid).with_context(|| format!("making it {was} again"))?;
@@ -265,24 +272,8 @@ impl Adoption {
         Ok(false)
     }
 
-    /// Tells the scheduler the class of an adopted task, if it does not know it.
-    fn treat(
-        &mut self,
-        case: &Case<'_>,
-        was: Was,
-        scheduler: &mut dyn InCharge,
-    ) -> Result<()> {
-        let wanted = case.adopted(was);
-        if self.treated.get(&case.id) != Some(&wanted) {
-            scheduler.set_class(case.task.pid, &wanted)?;
-            self.treated.insert(case.id, wanted);
-        }
-        Ok(())
-    }
-
     /// It is not adopted any more, and treated as rules say.
     fn forget(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<()> {
-        self.treated.remove(&case.id);
         scheduler.set_class(case.task.pid, case.treatment)?;
         self.journal.done(case.id)
     }
@@ -294,7 +285,6 @@ impl Adoption {
         }
         if self.journal.is_stale() {
             self.journal.forget_dead(restore::lives);
-            self.treated.retain(|id, _| self.journal.held().contains_key(id));
             self.named.retain(|id| restore::lives(*id));
             self.journal.rewrite()?;
         }
