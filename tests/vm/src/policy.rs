@@ -51,8 +51,7 @@ impl Policy {
         let flag = if self.reset_on_fork { libc::SCHED_RESET_ON_FORK } else { 0 };
         let param = libc::sched_param { sched_priority: self.priority.cast_signed() };
         // SAFETY: param lives through the call.
-        let r =
-            unsafe { libc::sched_setscheduler(tid, self.policy.cast_signed() | flag, &param) };
+        let r = unsafe { libc::sched_setscheduler(tid, self.policy.cast_signed() | flag, &param) };
         ensure!(r == 0, "{self:?} for {tid}: {}", io::Error::last_os_error());
         Ok(())
     }

@@ -31,7 +31,15 @@ fn rt1(priority: u32) -> Option<Treatment> {
 }
 
 fn item(kind: Kind, pid: i32, comm: &str) -> Item {
-    Item { time_ns: 1, pid, tgid: pid, kind, all_threads: false, comm: comm.to_owned(), asked: None }
+    Item {
+        time_ns: 1,
+        pid,
+        tgid: pid,
+        kind,
+        all_threads: false,
+        comm: comm.to_owned(),
+        asked: None,
+    }
 }
 
 #[test]

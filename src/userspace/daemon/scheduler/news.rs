@@ -155,10 +155,9 @@ impl Informed for Scheduler<'_> {
                 links.push(link.with_context(|| format!("attaching {:?}", program.name()))?);
             }
         }
-        for (program, kind) in [
-            (&progs.artis_news_policy, Kind::Policy),
-            (&progs.artis_news_affinity, Kind::Affinity),
-        ] {
+        for (program, kind) in
+            [(&progs.artis_news_policy, Kind::Policy), (&progs.artis_news_affinity, Kind::Affinity)]
+        {
             if kinds.contains(&kind) {
                 // a kernel that cannot trace its functions: said, and lived with
                 match program.attach() {

@@ -123,9 +123,8 @@ fn adopt_pi(ctx: &Ctx) -> Result<Outcome> {
             becomes(waiter.tid(), "the waiter is adopted", adopted)?;
         }
         waiter.go();
-        let boosted = until("the owner is boosted", PATIENCE / 10, || {
-            Ok(effective(owner.tid())? == -61)
-        });
+        let boosted =
+            until("the owner is boosted", PATIENCE / 10, || Ok(effective(owner.tid())? == -61));
         let priority = effective(owner.tid())?;
         say(&format!("the owner's priority is {priority} while the waiter on {cpus} waits"));
         ensure!(boosted.is_ok() == boosts, "boosted: {}, not {boosts}", boosted.is_ok());

@@ -193,7 +193,8 @@ fn resets_on_fork(attr: &libc::sched_attr) -> bool {
 pub fn get(tid: i32) -> io::Result<Option<libc::sched_attr>> {
     let mut found = fair(0, 0, false, 0);
     // SAFETY: the kernel writes at most the size that is told, which is that of `found`.
-    let done = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut found, found.size, 0) };
+    let done =
+        unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut found, found.size, 0) };
     match io::Error::last_os_error() {
         _ if done == 0 => Ok(Some(found)),
         gone if is_gone(&gone) => Ok(None),
@@ -203,8 +204,7 @@ pub fn get(tid: i32) -> io::Result<Option<libc::sched_attr>> {
 
 fn set(tid: i32, attr: &libc::sched_attr) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as attr.size says, which is that of its type.
-    let done =
-        unsafe { libc::syscall(libc::SYS_sched_setattr, tid, std::ptr::from_ref(attr), 0) };
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, std::ptr::from_ref(attr), 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

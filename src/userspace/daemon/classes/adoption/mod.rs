@@ -157,9 +157,7 @@ impl Adoption {
         let asked = self.asked.remove(&task.pid);
         match self.journal.held().get(&case.id).cloned() {
             Some(Change::Adopted(was)) => self.look_again(&case, was, asked, scheduler),
-            Some(Change::Confined { from, to, .. }) => {
-                self.confined(&case, &from, &to, scheduler)
-            }
+            Some(Change::Confined { from, to, .. }) => self.confined(&case, &from, &to, scheduler),
             None => self.look(&case, scheduler),
         }
         .with_context(|| format!("task {} ({})", task.pid, task.comm))

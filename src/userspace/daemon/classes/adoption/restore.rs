@@ -104,10 +104,13 @@ fn put_back(id: Id, change: &Change) -> Result<bool> {
 fn note_children(journal: &mut Journal, failed: &[Id]) -> Result<()> {
     let confined: Vec<(i32, String, CpuSet)> = journal
         .held()
-        .values()
-        .filter_map(|change| match change {
-            Change::Confined { tgid, from, to } => Some((*tgid, from.clone(), to.parse().ok()?)),
-            Change::Adopted(_) => None,
+        .iter()
+        .filter_map(|(id, change)| match change {
+            // the process of one that is gone may be another by now
+            Change::Confined { tgid, from, to } if lives(*id) => {
+                Some((*tgid, from.clone(), to.parse().ok()?))
+            }
+            _ => None,
         })
         .collect();
     for tid in threads()? {
@@ -138,7 +141,9 @@ fn threads() -> Result<Vec<i32>> {
     let mut all = Vec::new();
     for process in numbers(Path::new("/proc")).context("reading /proc")? {
         // whoever ends meanwhile is no error
-        all.extend(numbers(&Path::new("/proc").join(process.to_string()).join("task")).unwrap_or_default());
+        all.extend(
+            numbers(&Path::new("/proc").join(process.to_string()).join("task")).unwrap_or_default(),
+        );
     }
     Ok(all)
 }
@@ -147,4 +152,63 @@ fn threads() -> Result<Vec<i32>> {
 fn numbers(path: &Path) -> std::io::Result<Vec<i32>> {
     let entries = fs::read_dir(path)?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A thread of this process that is bound to `cpus` and lives while this does.
+    struct Task {
+        id: Id,
+        _alive: mpsc::Sender<()>,
+    }
+
+    fn task(cpus: &CpuSet) -> Task {
+        let (alive, end) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            tell.send(rustix::thread::gettid().as_raw_nonzero().get()).expect("heard");
+            let _ = end.recv();
+        });
+        let tid = told.recv().expect("a thread");
+        bind(tid, cpus).expect("bound");
+        Task { id: Id { tid, start: start_of(tid).expect("alive") }, _alive: alive }
+    }
+
+    fn cpus_of(task: &Task) -> CpuSet {
+        Facts::read(task.id.tid).expect("readable").expect("there").cpus
+    }
+
+    #[test]
+    fn only_the_very_task_is_put_back_and_only_if_it_is_as_it_was_left() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = dir.path().join("tasks.jsonl");
+        let own = i32::try_from(std::process::id()).expect("a process id");
+        let all = Facts::read(own).expect("readable").expect("there").cpus;
+        let one: CpuSet = all.iter().take(1).collect();
+        if one == all {
+            return; // nothing can be told apart on one CPU
+        }
+        // a process of which nothing is known stands for one whose id is this one's now
+        let confined = |tgid| Change::Confined { tgid, from: all.to_string(), to: one.to_string() };
+        let (same, other, changed) = (task(&one), task(&one), task(&all));
+        let mut journal = Journal::open(&state).expect("absent");
+        let earlier = Id { start: other.id.start - 1, ..other.id };
+        journal.note(earlier, confined(own)).expect("noted");
+        journal.note(changed.id, confined(0)).expect("noted");
+        drop(journal);
+        assert_eq!(repair(&state).expect("repaired"), 0);
+        assert_eq!((cpus_of(&other), cpus_of(&changed)), (one.clone(), all.clone()));
+        assert!(!state.exists());
+        // known by itself, and known as another thread of its process
+        let mut journal = Journal::open(&state).expect("absent");
+        journal.note(same.id, confined(own)).expect("noted");
+        drop(journal);
+        assert_eq!(repair(&state).expect("repaired"), 2);
+        assert_eq!((cpus_of(&same), cpus_of(&other)), (all.clone(), all));
+        assert_eq!(repair(&state).expect("nothing is left"), 0);
+    }
 }
