@@ -17,7 +17,8 @@ enum artis_news_kind {
 	ARTIS_NEWS_CGROUP = 16, /* it, or all of its process, has moved to another cgroup */
 	ARTIS_NEWS_TO_RT = 32, /* it has become SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
 	ARTIS_NEWS_FROM_RT = 64, /* it has come back to the ext class */
-	ARTIS_NEWS_AFFINITY = 128, /* an RT1+ task, or one of a real-time class, may run elsewhere */
+	ARTIS_NEWS_AFFINITY =
+		128, /* an RT1+ task, or one of a real-time class, may run elsewhere */
 	ARTIS_NEWS_POLICY = 256, /* a call set the policy of such a task: see `policy` */
 };
 
