@@ -19,9 +19,12 @@ use crate::daemon::scheduler::news::Asked;
 pub const SCHED_EXT: u32 = 7;
 /// SCHED_OTHER.
 const SCHED_OTHER: u32 = 0;
-/// The length of slice that an adopted task asks the fair class for, ns, without its code: what it
-/// would have about anyway. From 6.12 on, and at least 0.1 ms and at most 100 ms long.
-const SLICE_NS: u64 = 1_066_000;
+/// The length of slice that a task asks the fair class for, ns, where the kernel does not tell its
+/// default; and the least that leaves room for a code: below 0.1 ms the kernel takes that.
+const SLICE_NS: u64 = 3_000_000;
+const SLICE_MIN_NS: u64 = 200_000;
+/// The code of what a task was is the rest of its slice by this, ns.
+const CODE_END: u64 = 1_000;
 /// What SCHED_RR adds to the code, which is the priority.
 const ROUND_ROBIN: u64 = 100;
 
@@ -64,7 +67,7 @@ impl Was {
 
     /// Of an adopted task, by the attributes that it was given, or was born with.
     pub fn by_code(attr: &libc::sched_attr) -> Option<Self> {
-        let code = attr.sched_runtime.checked_sub(SLICE_NS)?;
+        let code = attr.sched_runtime % CODE_END;
         if attr.sched_policy != SCHED_EXT || resets_on_fork(attr) {
             return None;
         }
@@ -125,7 +128,7 @@ impl Was {
     /// # Errors
     /// The kernel's; ESRCH: it is gone. Nothing has changed then.
     pub fn adopt(self, tid: i32) -> io::Result<()> {
-        set(tid, &self.fair(nice(tid)?, SLICE_NS + self.code()))?;
+        set(tid, &self.guised(nice(tid)?, default_slice_ns()))?;
         // as in a real-time class, where timers are not late to save wake-ups; 0 is the default
         set_timer_slack(tid, 1);
         Ok(())
@@ -136,17 +139,17 @@ impl Was {
     /// # Errors
     /// The kernel's; ESRCH: it is gone.
     pub fn give_back(self, tid: i32) -> io::Result<()> {
-        // or it would ask for the same slice whenever it becomes SCHED_OTHER
-        set(tid, &self.fair(nice(tid)?, 0))?;
+        // in one call, so that no child is born in between. The slice stays, and is the default
         let attr = libc::sched_attr {
             sched_policy: self.sched(),
             sched_priority: self.priority,
-            ..self.fair(0, 0)
+            ..self.guised(0, 0)
         };
         set(tid, &attr)
     }
 
-    fn fair(self, nice: i32, slice_ns: u64) -> libc::sched_attr {
+    fn guised(self, nice: i32, slice_ns: u64) -> libc::sched_attr {
+        let slice_ns = slice_ns - slice_ns % CODE_END + self.code();
         fair(self.guise(), nice, self.reset_on_fork, slice_ns)
     }
 }
@@ -213,6 +216,12 @@ pub fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
 
+/// The slice that tasks have which do not ask for one, as this very thread.
+fn default_slice_ns() -> u64 {
+    let own = get(0).ok().flatten().map_or(0, |own| own.sched_runtime);
+    if own < SLICE_MIN_NS { SLICE_NS } else { own }
+}
+
 /// sched_getattr(2) does not tell it of a real-time task.
 fn nice(tid: i32) -> io::Result<i32> {
     Ok(getpriority_process(Pid::from_raw(tid))?)
@@ -241,7 +250,7 @@ mod tests {
     #[test]
     fn attributes_tell_what_a_task_was() {
         for was in every() {
-            let attr = was.fair(3, SLICE_NS + was.code());
+            let attr = was.guised(3, default_slice_ns());
             assert_eq!(Was::by_code(&attr), Some(was));
             assert!(was.is_as_left(&attr) && attr.sched_nice == 3);
         }
@@ -250,7 +259,7 @@ mod tests {
     #[test]
     fn others_are_not_taken_for_adopted() {
         let attr = |policy, slice_ns| fair(policy, 0, false, slice_ns);
-        for code in [0, 100, 200, 250] {
+        for code in [0, 100, 200, 250, 999] {
             assert_eq!(Was::by_code(&attr(SCHED_EXT, SLICE_NS + code)), None, "{code}");
         }
         assert_eq!(Was::by_code(&attr(SCHED_EXT, 0)), None);
@@ -263,7 +272,7 @@ mod tests {
     #[test]
     fn its_own_wish_for_children_is_kept() {
         let was = Was::new(SCHED_RR, 7, true).expect("real time");
-        let attr = was.fair(0, SLICE_NS + was.code());
+        let attr = was.guised(0, SLICE_MIN_NS);
         assert!(attr.sched_policy == SCHED_OTHER && resets_on_fork(&attr) && was.is_as_left(&attr));
         assert!(!was.is_as_left(&fair(SCHED_OTHER, 0, false, 0)));
     }
