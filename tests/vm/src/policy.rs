@@ -6,6 +6,8 @@ use std::io;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::cpus::Cpus;
+
 /// The policy that adopted tasks have, SCHED_EXT; libc lacks it.
 pub const EXT: u32 = 7;
 
@@ -57,11 +59,11 @@ impl Policy {
     }
 }
 
-/// The CPUs that a thread may run on, as a list.
-pub fn cpus_of(tid: i32) -> Result<String> {
+/// The CPUs that a thread may run on.
+pub fn cpus_of(tid: i32) -> Result<Cpus> {
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    Ok(line.context("no Cpus_allowed_list")?.trim().to_owned())
+    line.context("no Cpus_allowed_list")?.trim().parse()
 }
 
 /// Its priority as the kernel schedules it now: below 0 for a real-time one, boosted or not.

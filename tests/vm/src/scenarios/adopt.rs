@@ -126,10 +126,8 @@ fn adopt(ctx: &Ctx) -> Result<Outcome> {
     say("kept off the RT CPUs");
     let all = cpus_of(fifo)?;
     let mut daemon = ctx.load(&["--confine"])?;
-    until("a FIFO task is bound to NRT CPUs", PATIENCE, || {
-        Ok(cpus_of(fifo)? == ctx.nrt.to_string())
-    })?;
-    ensure!(cpus_of(bound)? == ctx.rt.to_string(), "an RT0 task was bound elsewhere");
+    until("a FIFO task is bound to NRT CPUs", PATIENCE, || Ok(cpus_of(fifo)? == ctx.nrt))?;
+    ensure!(cpus_of(bound)? == ctx.rt, "an RT0 task was bound elsewhere");
     ensure!(cpus_of(highest)? == all, "a normal task was bound");
     daemon.ensure_loaded("with confined tasks")?;
     daemon.finish()?;
