@@ -210,7 +210,10 @@ fn rounds(ctx: &Ctx, storm: &Arc<Storm>) -> Result<()> {
     let (mut dice, mut adopted, mut seen) = (Dice(u64::from(std::process::id()) | 1), 0, 0);
     for round in 0..ROUNDS {
         let daemon = ctx.load(&["--adopt"])?;
-        pause(0.02 + dice.below(400) as f64 / 1e3);
+        until("the first is adopted", PATIENCE, || {
+            Ok(storm.policies()?.iter().any(|(_, _, is)| is.policy == EXT))
+        })?;
+        pause(dice.below(400) as f64 / 1e3);
         daemon.stop(Signal::SIGKILL)?;
         storm.rest()?;
         adopted += storm.policies()?.iter().filter(|(_, _, is)| is.policy == EXT).count() as u64;
@@ -223,6 +226,7 @@ fn rounds(ctx: &Ctx, storm: &Arc<Storm>) -> Result<()> {
             seen += storm.ensure_as_wanted(&format!("round {round}, the next start"))?;
             next.finish()?;
         }
+        say(&format!("death {round}: {adopted} adopted tasks were left so far, {seen} looked at"));
         storm.go_on();
     }
     say(&format!(
