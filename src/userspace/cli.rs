@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line. Only what clap can say; meaning is given in [`crate::config`].
 
+mod adoption;
 mod ctl;
 mod explain;
 mod export;
@@ -13,6 +14,7 @@ mod top;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+pub use adoption::AdoptionOpts;
 pub use ctl::{Ctl, CtlCommand, RuleCommand};
 pub use explain::Explain;
 pub use export::Export;
@@ -106,6 +108,10 @@ pub struct Opts {
 
     #[allow(missing_docs)]
     #[command(flatten)]
+    pub adoption: AdoptionOpts,
+
+    #[allow(missing_docs)]
+    #[command(flatten)]
     pub policy: Policy,
 
     #[allow(missing_docs)]
@@ -144,6 +150,8 @@ pub enum Command {
     Record(Record),
     #[allow(missing_docs)]
     Report(Report),
+    /// Put back what a dead scx_artis left changed: policies of tasks, the preemption model
+    Restore,
     #[allow(missing_docs)]
     Top(Top),
 }

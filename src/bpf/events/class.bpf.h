@@ -77,7 +77,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 }
 
 /* A child is what its parent is, unless that asked for the opposite (SCHED_RESET_ON_FORK). */
-static __always_inline void class_inherit(const struct task_struct *p, struct artis_task *t)
+static __always_inline void class_inherit(struct artis_task *t)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct artis_task *of = bpf_task_storage_get(&task_stor, parent, 0, 0);
@@ -87,7 +87,7 @@ static __always_inline void class_inherit(const struct task_struct *p, struct ar
 	t->rt_forbidden = of->rt_forbidden;
 	t->call_table = of->call_table;
 	t->by_hand = of->by_hand;
-	if (!of->rt1 || p->sched_reset_on_fork)
+	if (!of->rt1 || parent->sched_reset_on_fork) /* the child has it no more */
 		return;
 	t->rt1 = of->rt1;
 	t->rt1_rr = of->rt1_rr;

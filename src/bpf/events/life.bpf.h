@@ -19,7 +19,7 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	 */
 	t->section = args->fork ? ARTIS_SECTION_CALL : ARTIS_SECTION_NONE;
 	if (args->fork)
-		class_inherit(p, t);
+		class_inherit(t);
 	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
 	task_forget_cgroup(t);
 	task_note_weight(p, t, ARTIS_WEIGHT_DEFAULT);

@@ -17,17 +17,18 @@ u32 news_wanted SEC(".data.watch");
 /* News that found no room: the daemon looks at all tasks when this moves. */
 u32 news_lost SEC(".data.watch");
 
-static __always_inline void tell_news(struct task_struct *p, u32 kind, const char *comm,
-				      bool all_threads)
+/* To be submitted; NULL: not wanted, or no room. */
+static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 kind,
+						     const char *comm, bool all_threads)
 {
 	struct artis_news *n;
 
 	if (likely(!(news_wanted & kind)))
-		return;
+		return NULL;
 	n = bpf_ringbuf_reserve(&news, sizeof(*n), 0);
 	if (!n) {
 		__sync_fetch_and_add(&news_lost, 1);
-		return;
+		return NULL;
 	}
 	n->time_ns = scx_bpf_now();
 	n->pid = p->pid;
@@ -35,9 +36,26 @@ static __always_inline void tell_news(struct task_struct *p, u32 kind, const cha
 	n->kind = kind;
 	n->all_threads = all_threads;
 	bpf_probe_read_kernel_str(n->comm, sizeof(n->comm), comm ? comm : p->comm);
-	/* the reader is woken: whoever forks or changes its policy is in the kernel anyway */
-	bpf_ringbuf_submit(n, 0);
+	n->policy = 0;
+	n->priority = 0;
+	n->nice = 0;
+	n->reset_on_fork = 0;
+	return n;
 }
+
+static __always_inline void tell_news(struct task_struct *p, u32 kind, const char *comm,
+				      bool all_threads)
+{
+	struct artis_news *n = begin_news(p, kind, comm, all_threads);
+
+	/* the reader is woken: whoever forks or changes its policy is in the kernel anyway */
+	if (n)
+		bpf_ringbuf_submit(n, 0);
+}
+
+/* include/uapi/linux/sched.h: SCHED_EXT, the policy of adopted tasks (docs/adoption.md). */
+#define SCHED_EXT_POLICY 7
+#define SCHED_FLAG_RESET_ON_FORK 1
 
 /* Is it a task that the user has made real time? Others are boosted for a moment only. */
 static __always_inline bool has_rt_policy(const struct task_struct *p)
@@ -48,7 +66,54 @@ static __always_inline bool has_rt_policy(const struct task_struct *p)
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(artis_news_fork, struct task_struct *parent, struct task_struct *child)
 {
-	tell_news(child, has_rt_policy(child) ? ARTIS_NEWS_FORK_RT : ARTIS_NEWS_FORK, NULL, false);
+	bool is_rt = has_rt_policy(child) || child->policy == SCHED_EXT_POLICY;
+
+	tell_news(child, is_rt ? ARTIS_NEWS_FORK_RT : ARTIS_NEWS_FORK, NULL, false);
+	return 0;
+}
+
+/* Is it a task whose policy or affinity, set by anyone but the daemon, is news? */
+static __always_inline bool changed_by_others(struct task_struct *p, s32 err)
+{
+	struct artis_task *t;
+
+	if (err || bpf_get_current_pid_tgid() >> 32 == daemon_tgid || (p->flags & PF_KTHREAD))
+		return false;
+	if (has_rt_policy(p))
+		return true;
+	t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	return t && t->rt1;
+}
+
+/*
+ * No scheduler's op is called for these two when a task stays in its class. The one
+ * for the policy tells what was asked for, since the daemon's own call may have come
+ * right after it.
+ */
+SEC("?fexit/__sched_setscheduler")
+int BPF_PROG(artis_news_policy, struct task_struct *p, const struct sched_attr *attr, bool user,
+	     bool pi, int err)
+{
+	struct artis_news *n;
+
+	if (!changed_by_others(p, err))
+		return 0;
+	n = begin_news(p, ARTIS_NEWS_POLICY, NULL, false);
+	if (!n)
+		return 0;
+	n->policy = attr->sched_policy;
+	n->priority = attr->sched_priority;
+	n->nice = attr->sched_nice;
+	n->reset_on_fork = attr->sched_flags & SCHED_FLAG_RESET_ON_FORK;
+	bpf_ringbuf_submit(n, 0);
+	return 0;
+}
+
+SEC("?fexit/__sched_setaffinity")
+int BPF_PROG(artis_news_affinity, struct task_struct *p, struct affinity_context *to, int err)
+{
+	if (changed_by_others(p, err))
+		tell_news(p, ARTIS_NEWS_AFFINITY, NULL, false);
 	return 0;
 }
 

@@ -45,6 +45,11 @@ fn can_reenqueue_anywhere() -> bool {
     compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false)
 }
 
+/// Is this a function of the kernel that a program of ours may be attached to?
+pub fn has_function(name: &str) -> bool {
+    compat::ksym_exists(name).unwrap_or(false)
+}
+
 /// Does ops.dispatch run before the real-time classes are asked? To 6.18 it is
 /// called from `balance_scx()`, which is gone in 6.19.
 pub fn dispatches_before_rt() -> bool {

@@ -32,7 +32,8 @@ use crate::control;
 use crate::exit::Failure;
 use crate::feed::record;
 use crate::outlets::{describe, explain, perfetto, report, server, top};
-use classes::adoption::Adoption;
+pub use classes::adoption::Wanted as AdoptionWanted;
+use classes::adoption::{self, Adoption};
 use classes::{Classes, Source};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
@@ -56,6 +57,7 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
             Command::Export(args) => perfetto::execute(args, &mut stdout)?,
             Command::Report(args) => report::execute(args, &mut stdout)?,
             Command::Record(record) => record::execute(record)?,
+            Command::Restore => restore()?,
             Command::Run(run) => control::run(run, Path::new(control::SOCKET))?,
             Command::Top(top) => top::command::execute(top)?,
         }
@@ -77,13 +79,21 @@ pub fn execute(opts: &Opts) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `--restore`: puts back what a dead daemon left changed.
+/// `--restore` and `restore`: puts back what a dead daemon left changed.
 fn restore() -> Result<(), Failure> {
     require_root()?;
     let dir = RunDir::lock(Path::new(RUN_DIR))?;
-    match Switch::repair(Path::new(preempt::KNOB), &dir.saved_preempt())? {
-        Some(model) => eprintln!("scx_artis: preemption model is {model} again"),
-        None => eprintln!("scx_artis: nothing was left changed"),
+    let model = Switch::repair(Path::new(preempt::KNOB), &dir.saved_preempt());
+    // whatever became of the model
+    let tasks = adoption::repair(&dir.saved_tasks())?;
+    let model = model?;
+    if let Some(model) = &model {
+        eprintln!("scx_artis: preemption model is {model} again");
+    }
+    if tasks > 0 {
+        eprintln!("scx_artis: {tasks} adopted or confined tasks are as they were");
+    } else if model.is_none() {
+        eprintln!("scx_artis: nothing was left changed");
     }
     Ok(())
 }

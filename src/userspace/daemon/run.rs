@@ -48,7 +48,8 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     // a wrong command line is to be told even where nothing else would work
     let metrics = opts.metrics.address()?;
     let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
-    let classes = Classes::new(Source::new(opts.config.clone()), Adoption::default())?;
+    let adoption = Adoption::new(opts.adoption.wanted());
+    let mut classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
     scx_utils::try_set_rlimit_infinity();
@@ -66,7 +67,8 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         Some(choice) => Switch::to(choice, knob, &state)?,
         None => None,
     };
-    facts.preemption = Model::now(); // the two steps above may have changed it
+    classes.remember_in(&run_dir.saved_tasks())?;
+    facts.preemption = Model::now(); // the switch above may have changed it
     say_findings(&facts);
 
     let hub = Arc::new(Hub::default());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! /run/scx_artis: a lock that lives exactly as long as the daemon, and the
-//! file that remembers what is to be put back.
+//! files that remember what is to be put back.
 
 use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
@@ -69,6 +69,11 @@ impl RunDir {
     /// The file of [`super::preempt::Switch`].
     pub fn saved_preempt(&self) -> PathBuf {
         self.path.join("preempt.json")
+    }
+
+    /// The file of [`super::classes::adoption::Adoption`].
+    pub fn saved_tasks(&self) -> PathBuf {
+        self.path.join("tasks.jsonl")
     }
 }
 

@@ -19,6 +19,7 @@ pub mod observe;
 pub mod occupancy;
 pub mod peers;
 pub mod places;
+pub mod policy;
 pub mod progress;
 pub mod residue;
 pub mod scenarios;

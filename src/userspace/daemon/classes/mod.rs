@@ -9,6 +9,7 @@ mod rules;
 mod source;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -85,6 +86,15 @@ impl Classes {
         })
     }
 
+    /// Puts back what a dead predecessor did to tasks by its file `state`, and remembers there what
+    /// is done to tasks from now on.
+    ///
+    /// # Errors
+    /// See [`Adoption::remember_in`].
+    pub fn remember_in(&mut self, state: &Path) -> Result<()> {
+        self.adoption.remember_in(state)
+    }
+
     /// A scheduler has come into charge, and knows of nothing yet.
     ///
     /// # Errors
@@ -111,6 +121,7 @@ impl Classes {
         // one look for all that happened to a task meanwhile
         let mut tasks = BTreeMap::<i32, Option<String>>::new();
         for item in items {
+            self.adoption.hear(&item);
             if item.all_threads {
                 tasks.extend(Facts::threads(item.tgid).into_iter().map(|pid| (pid, None)));
             }
@@ -209,7 +220,7 @@ impl Classes {
         if task.kernel || task.tgid == self.own_tgid {
             return;
         }
-        let said = self.rules.verdict(task);
+        let said = self.rules.verdict(&self.adoption.as_it_was(task.clone()));
         let Facts { pid, comm, .. } = task;
         let treatment = &said.treatment;
         let may_adopt = said.may_adopt;

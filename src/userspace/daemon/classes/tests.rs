@@ -2,7 +2,6 @@
 //! What is decided when, against this process's own threads and a scheduler that remembers.
 
 use std::fs;
-use std::path::Path;
 
 use super::*;
 use crate::config::{Class as CallClass, Override};
@@ -32,7 +31,15 @@ fn rt1(priority: u32) -> Option<Treatment> {
 }
 
 fn item(kind: Kind, pid: i32, comm: &str) -> Item {
-    Item { time_ns: 1, pid, tgid: pid, kind, all_threads: false, comm: comm.to_owned() }
+    Item {
+        time_ns: 1,
+        pid,
+        tgid: pid,
+        kind,
+        all_threads: false,
+        comm: comm.to_owned(),
+        asked: None,
+    }
 }
 
 #[test]

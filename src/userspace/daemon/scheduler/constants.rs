@@ -55,6 +55,14 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
         program.set_autoload(true);
         program.set_autoattach(false);
     }
+    for (program, function) in [
+        (&mut skel.progs.artis_news_policy, "__sched_setscheduler"),
+        (&mut skel.progs.artis_news_affinity, "__sched_setaffinity"),
+    ] {
+        // not part of the kernel's interfaces: a kernel without it is one that tells less
+        program.set_autoload(kernel::has_function(function));
+        program.set_autoattach(false);
+    }
 
     let ops = skel.struct_ops.artis_ops_mut();
     ops.exit_dump_len = setup.exit_dump_len;

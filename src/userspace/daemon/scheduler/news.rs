@@ -38,13 +38,15 @@ pub enum Kind {
     ToRt = abi::artis_news_kind_ARTIS_NEWS_TO_RT,
     /// It has come back to the ext class.
     FromRt = abi::artis_news_kind_ARTIS_NEWS_FROM_RT,
-    /// An RT1+ task may run elsewhere now.
+    /// An RT1+ task, or one of a real-time class, may run elsewhere now.
     Affinity = abi::artis_news_kind_ARTIS_NEWS_AFFINITY,
+    /// A call set the policy of such a task, see [`Item::asked`].
+    Policy = abi::artis_news_kind_ARTIS_NEWS_POLICY,
 }
 
 impl Kind {
     /// Each of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Fork,
         Self::ForkRt,
         Self::Exec,
@@ -53,7 +55,21 @@ impl Kind {
         Self::ToRt,
         Self::FromRt,
         Self::Affinity,
+        Self::Policy,
     ];
+}
+
+/// What a call asked the kernel to make of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// SCHED_*; `None`: the policy that the task had.
+    pub policy: Option<u32>,
+    /// Priority of SCHED_FIFO or SCHED_RR, else 0.
+    pub priority: u32,
+    /// Nice value, for policies that have one.
+    pub nice: i32,
+    /// Its children are not to be real time.
+    pub reset_on_fork: bool,
 }
 
 /// One of the news.
@@ -71,6 +87,8 @@ pub struct Item {
     pub all_threads: bool,
     /// The name of the task from now on; /proc may still tell the one before.
     pub comm: String,
+    /// Of [`Kind::Policy`]: what was asked for, by the program or by somebody else.
+    pub asked: Option<Asked>,
 }
 
 impl Item {
@@ -88,6 +106,12 @@ impl Item {
             kind,
             all_threads: news.all_threads != 0,
             comm: printable(&news.comm.map(i8::cast_unsigned)),
+            asked: (kind == Kind::Policy).then(|| Asked {
+                policy: u32::try_from(news.policy).ok(),
+                priority: news.priority,
+                nice: news.nice,
+                reset_on_fork: news.reset_on_fork != 0,
+            }),
         })
     }
 }
@@ -129,6 +153,21 @@ impl Informed for Scheduler<'_> {
             if kinds.iter().any(|kind| of.contains(kind)) {
                 let link = program.attach();
                 links.push(link.with_context(|| format!("attaching {:?}", program.name()))?);
+            }
+        }
+        for (program, kind) in
+            [(&progs.artis_news_policy, Kind::Policy), (&progs.artis_news_affinity, Kind::Affinity)]
+        {
+            if kinds.contains(&kind) {
+                // a kernel that cannot trace its functions: said, and lived with
+                match program.attach() {
+                    Ok(link) => links.push(link),
+                    Err(error) => log::warn!(
+                        "this kernel does not tell when a program changes {kind:?} of a real-time \
+                         task ({error}): that is noticed at other news of it only, see \
+                         docs/adoption.md"
+                    ),
+                }
             }
         }
         let taken = Rc::new(RefCell::new(Vec::new()));

@@ -2,6 +2,9 @@
 //! One function for each scenario: it starts the scheduler under some load,
 //! demands something, and stops it. Each says what break it catches.
 
+mod adopt;
+mod adopt_pi;
+mod adopt_storm;
 mod balance;
 mod bodies;
 mod churn;
@@ -159,6 +162,9 @@ pub const ALL: &[Scenario] = &[
     topology::SMT,
     control::CTL,
     rules::RULES,
+    adopt::ADOPT,
+    adopt_storm::ADOPT_STORM,
+    adopt_pi::ADOPT_PI,
     handover::HANDOVER,
     hog::HOG_LOAD,
     waits::FORK_STORM_WAITS,

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The scheduling policy of a thread as the kernel tells it, and as a program sets it.
+
+use std::fs;
+use std::io;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cpus::Cpus;
+
+/// The policy that adopted tasks have, SCHED_EXT; libc lacks it.
+pub const EXT: u32 = 7;
+
+/// What a thread is to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// SCHED_*.
+    pub policy: u32,
+    /// Real-time priority.
+    pub priority: u32,
+    /// SCHED_RESET_ON_FORK.
+    pub reset_on_fork: bool,
+}
+
+impl Policy {
+    /// Without the flag.
+    #[must_use]
+    pub fn new(policy: i32, priority: u32) -> Self {
+        Self { policy: policy.cast_unsigned(), priority, reset_on_fork: false }
+    }
+
+    /// Of the thread `tid`, 0: the caller. `None`: it is gone.
+    pub fn of(tid: i32) -> Result<Option<Self>> {
+        // SAFETY: all zeroes are a valid value of these integers.
+        let mut attr: libc::sched_attr = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::sched_attr>();
+        // SAFETY: the kernel writes at most the size that is told, which is that of `attr`.
+        let r = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, size, 0) };
+        if r != 0 {
+            let error = io::Error::last_os_error();
+            ensure!(error.raw_os_error() == Some(libc::ESRCH), "the policy of {tid}: {error}");
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            policy: attr.sched_policy,
+            priority: attr.sched_priority,
+            reset_on_fork: attr.sched_flags & libc::SCHED_FLAG_RESET_ON_FORK as u64 != 0,
+        }))
+    }
+
+    /// Sets it as programs do, by sched_setscheduler(2). `tid` 0: the caller.
+    pub fn set(self, tid: i32) -> Result<()> {
+        let flag = if self.reset_on_fork { libc::SCHED_RESET_ON_FORK } else { 0 };
+        let param = libc::sched_param { sched_priority: self.priority.cast_signed() };
+        // SAFETY: param lives through the call.
+        let r = unsafe { libc::sched_setscheduler(tid, self.policy.cast_signed() | flag, &param) };
+        ensure!(r == 0, "{self:?} for {tid}: {}", io::Error::last_os_error());
+        Ok(())
+    }
+}
+
+/// The CPUs that a thread may run on.
+pub fn cpus_of(tid: i32) -> Result<Cpus> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.context("no Cpus_allowed_list")?.trim().parse()
+}
+
+/// Its priority as the kernel schedules it now: below 0 for a real-time one, boosted or not.
+pub fn effective(tid: i32) -> Result<i64> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat"))?;
+    let (_, after) = stat.rsplit_once(") ").context("no name in stat")?;
+    // the 18th field; the third comes first here
+    Ok(after.split(' ').nth(15).context("a short stat")?.parse()?)
+}
+
+/// Id of the calling thread.
+#[must_use]
+pub fn gettid() -> i32 {
+    // SAFETY: no arguments, no failure.
+    unsafe { libc::gettid() }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Adoption of real-time tasks, and real-time tasks that are kept off the RT CPUs.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::guest::{PATIENCE, pause, until};
+use crate::load::Workers;
+use crate::policy::{EXT, Policy, cpus_of};
+use crate::residue::Inventory;
+use crate::worker::{Kind, Spec};
+
+/// Catches: a task that is not adopted, adopted with another priority, or is not what it was
+/// afterwards; a kernel thread or a task bound to RT CPUs that is touched; a child that stays behind.
+pub const ADOPT: Scenario = Scenario {
+    name: "adopt",
+    what: "SCHED_FIFO and SCHED_RR tasks become RT1+, and what they were at the end",
+    scope: Scope::Everywhere,
+    boot: &[],
+    run: adopt,
+};
+
+/// Who looks must not be what it looks at: a real-time task bound to RT CPUs is left alone.
+pub fn stay_out(ctx: &Ctx) -> Result<()> {
+    ctx.rt.bind(0)
+}
+
+/// Waits until the thread has this policy.
+pub fn becomes(tid: i32, what: &str, expected: Policy) -> Result<()> {
+    let mut now = None;
+    until(what, PATIENCE, || {
+        now = Policy::of(tid)?;
+        Ok(now == Some(expected))
+    })
+    .with_context(|| format!("task {tid} is {now:?}, not {expected:?}"))
+}
+
+/// Real-time threads of the kernel.
+fn kernel_threads() -> Result<Vec<(i32, Policy)>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        // kernel threads have no memory of their own, and so no map of it
+        let no_maps = fs::read(entry.path().join("maps")).is_ok_and(|maps| maps.is_empty());
+        if let Some(policy) = Policy::of(pid)?.filter(|_| no_maps)
+            && policy.priority > 0
+        {
+            all.push((pid, policy));
+        }
+    }
+    Ok(all)
+}
+
+fn ensure_same(threads: &[(i32, Policy)]) -> Result<()> {
+    for (pid, policy) in threads {
+        let now = Policy::of(*pid)?;
+        ensure!(now.is_none_or(|now| now == *policy), "kernel thread {pid} is {now:?} now");
+    }
+    Ok(())
+}
+
+fn adopt(ctx: &Ctx) -> Result<Outcome> {
+    stay_out(ctx)?;
+    let before = Inventory::now();
+    let kernel = kernel_threads()?;
+    ensure!(!kernel.is_empty(), "control: no real-time kernel thread");
+    let sleeper = || Spec::new(Kind::Sleep).on(ctx.all());
+    let specs = [
+        sleeper().fifo(50),
+        sleeper().fifo(99),
+        sleeper(),
+        Spec::new(Kind::Sleep).on(ctx.rt).fifo(60),
+        sleeper().fifo(30),
+    ];
+    let mut workers = Workers::start("adopted", specs)?;
+    workers.wait_begun()?;
+    let tid = |i: usize| workers.pid(i).cast_signed();
+    let (fifo, highest, later, bound, resets) = (tid(0), tid(1), tid(2), tid(3), tid(4));
+    let was = |priority| Policy::new(libc::SCHED_FIFO, priority);
+    let rr = Policy::new(libc::SCHED_RR, 20);
+    let reset = Policy { reset_on_fork: true, ..was(30) };
+    reset.set(resets)?;
+    let adopted = Policy { policy: EXT, ..was(0) };
+
+    let mut daemon = ctx.load(&["--adopt"])?;
+    for task in [fifo, highest] {
+        becomes(task, "a FIFO task is adopted", adopted)?;
+    }
+    let guise = Policy { reset_on_fork: true, ..Policy::new(libc::SCHED_OTHER, 0) };
+    becomes(resets, "one whose children are not to be real time", guise)?;
+    ensure!(Policy::of(bound)? == Some(was(60)), "an RT0 task was touched");
+    // as it appears
+    rr.set(later)?;
+    becomes(later, "a new RR task is adopted", adopted)?;
+    ensure_same(&kernel)?;
+    // it means itself
+    was(40).set(fifo)?;
+    becomes(fifo, "one that sets its policy is adopted anew", adopted)?;
+    Policy::new(libc::SCHED_OTHER, 0).set(highest)?;
+    pause(0.3);
+    let normal = Policy::new(libc::SCHED_OTHER, 0);
+    ensure!(Policy::of(highest)? == Some(normal), "its own wish to be no real-time task");
+    ctx.rt.bind(later)?;
+    becomes(later, "bound to RT CPUs it is an RT0 task", rr)?;
+    ctx.all().bind(later)?;
+    becomes(later, "no longer bound it is adopted again", adopted)?;
+    daemon.ensure_loaded("with adopted tasks")?;
+    workers.ensure_progress(1.0, "while adopted")?;
+
+    let children = forking(ctx)?;
+    say("children of an adopted task are as it is, and real time in the end");
+    daemon.finish()?;
+    for (task, expected) in
+        [(fifo, was(40)), (highest, normal), (later, rr), (bound, was(60)), (resets, reset)]
+    {
+        ensure!(Policy::of(task)? == Some(expected), "{:?}, not {expected:?}", Policy::of(task)?);
+    }
+    children.ensure_fifo(25)?;
+    ensure_same(&kernel)?;
+    drop(children);
+
+    say("kept off the RT CPUs");
+    let all = cpus_of(fifo)?;
+    let mut daemon = ctx.load(&["--confine"])?;
+    until("a FIFO task is bound to NRT CPUs", PATIENCE, || Ok(cpus_of(fifo)? == ctx.nrt))?;
+    ensure!(cpus_of(bound)? == ctx.rt, "an RT0 task was bound elsewhere");
+    ensure!(cpus_of(highest)? == all, "a normal task was bound");
+    daemon.ensure_loaded("with confined tasks")?;
+    daemon.finish()?;
+    ensure!(cpus_of(fifo)? == all, "afterwards it is bound to {}", cpus_of(fifo)?);
+
+    say("named");
+    let daemon = ctx.load(&[])?;
+    let named = format!("SCHED_FIFO 40 task {fifo} ");
+    until("it is named", PATIENCE, || Ok(daemon.output().contains(&named)))
+        .with_context(|| daemon.output())?;
+    ensure!(!daemon.output().contains(&format!("task {bound} ")), "an RT0 task is named");
+    daemon.finish()?;
+    drop(workers);
+    before.ensure_same()?;
+    Ok(Outcome::Passed)
+}
+
+/// Threads of an adopted thread, and of one of these.
+struct Children {
+    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    tids: Vec<i32>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+fn forking(ctx: &Ctx) -> Result<Children> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
+    let (stop, all) = (Arc::new(AtomicBool::new(false)), ctx.all());
+    let (tell, told) = mpsc::channel();
+    let ended = Arc::clone(&stop);
+    let parent = std::thread::spawn(move || {
+        let own = crate::policy::gettid();
+        let begin = all.bind(0).and_then(|()| Policy::new(libc::SCHED_FIFO, 25).set(0));
+        let adopted = Policy { policy: EXT, ..Policy::new(0, 0) };
+        let begin = begin.and_then(|()| becomes(own, "the parent is adopted", adopted));
+        if let Err(error) = begin {
+            return say(&format!("{error:#}"));
+        }
+        let _ = tell.send(own);
+        let wait = move |ended: &AtomicBool| {
+            while !ended.load(Ordering::Relaxed) {
+                pause(0.01);
+            }
+        };
+        let (ended_1, ended_2) = (Arc::clone(&ended), Arc::clone(&ended));
+        let tell_2 = tell.clone();
+        let child = std::thread::spawn(move || {
+            let _ = tell_2.send(crate::policy::gettid());
+            let tell_3 = tell_2.clone();
+            let child = std::thread::spawn(move || {
+                let _ = tell_3.send(crate::policy::gettid());
+                wait(&ended_2);
+            });
+            wait(&ended_1);
+            let _ = child.join();
+        });
+        wait(&ended);
+        let _ = child.join();
+    });
+    let tids = (0..3).map(|_| told.recv_timeout(PATIENCE).context("no child began"));
+    let tids: Vec<_> = tids.collect::<Result<_>>()?;
+    let children = Children { stop, tids, thread: Some(parent) };
+    for tid in &children.tids {
+        let policy = Policy::of(*tid)?.context("a child is gone")?;
+        ensure!(policy.policy == EXT, "a child of an adopted task is {policy:?}");
+    }
+    Ok(children)
+}
+
+impl Children {
+    fn ensure_fifo(&self, priority: u32) -> Result<()> {
+        for tid in &self.tids {
+            let policy = Policy::of(*tid)?;
+            let expected = Policy::new(libc::SCHED_FIFO, priority);
+            ensure!(policy == Some(expected), "a child is {policy:?}, not {expected:?}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
