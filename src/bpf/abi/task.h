@@ -153,7 +153,9 @@ struct artis_task {
 	u8 rt_forbidden;
 	/* its table of system calls: 0 the policy's, else one of call_tables */
 	u8 call_table;
-	u8 pad[2];
+	/* it takes part in following: ARTIS_FOLLOW_* */
+	u8 follow;
+	u8 pad;
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* the watch that its stats are of, see report/tally.bpf.h */

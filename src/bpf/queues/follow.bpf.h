@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A consumer wakes: where did its producers run, and may it go there? Called in
+ * ops.select_cpu for tasks that follow others, and learns who does.
+ *
+ * Followers go into the local queue of an NRT CPU, behind at most the task that
+ * runs there: they are next when it sleeps, at the latest when its slice ends,
+ * and they are put back like any other when a real-time task takes the CPU. Who
+ * waits in the queues meanwhile is passed only by what virtual time allows.
+ */
+#ifndef ARTIS_QUEUES_FOLLOW_BPF_H
+#define ARTIS_QUEUES_FOLLOW_BPF_H
+
+#include <bpf_experimental.h>
+
+#include "insert.bpf.h"
+
+/* Where the producers of a task ran: the best NRT CPU and the best RT CPU. */
+struct follow_spots {
+	struct artis_spot on[2];
+};
+
+static __always_inline void consider(struct follow_spots *spots, const struct artis_spot *s)
+{
+	struct artis_spot *best = &spots->on[is_rt_cpu(s->cpu) & 1];
+
+	if (artis_spot_is_better(s, best))
+		*best = *s;
+}
+
+/* Looks at producer @q of entry @e of a consumer whose last CPU was @home. */
+static __noinline void look_at(struct follow_spots *spots, struct task_struct *q,
+			       const struct artis_producer *e, bool active, s32 home)
+{
+	struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
+	struct artis_spot s = { .declared = !e->learned };
+	u32 kind;
+
+	s.cpu = scx_bpf_task_cpu(q);
+	s.runs = scx_bpf_task_running(q);
+	s.home = active && s.cpu == home;
+	s.ends_soon = !g || g->tail_ns < ARTIS_FOLLOW_TAIL_NS;
+	/* of a task of a real-time class it is not noted when it stops */
+	if (s.runs || is_realtime(q)) {
+		s.ran_ns = s.runs ? scx_bpf_now() : 0;
+		consider(spots, &s);
+	}
+	s.runs = false;
+	for (kind = 0; g && kind < 2; kind++) {
+		s.cpu = g->cpu[kind];
+		s.ran_ns = g->ran_ns[kind];
+		s.home = active && s.cpu == home;
+		if (s.ran_ns)
+			consider(spots, &s);
+	}
+}
+
+/* Looks at all producers of @p; forgets those that have ended. Returns how many live. */
+static __noinline u32 find_spots(struct follow_spots *spots, struct artis_follow *f,
+				 struct artis_task *t)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	u64 by = who_is(waker);
+	u32 i, live = 0;
+
+	spots->on[0].cpu = -1;
+	spots->on[1].cpu = -1;
+	bpf_for(i, 0, ARTIS_FOLLOW_MAX) {
+		struct artis_producer *e = &f->producer[i & (ARTIS_FOLLOW_MAX - 1)];
+		struct task_struct *q;
+		u64 who = e->who;
+
+		if (!who)
+			continue;
+		q = task_of_who(who);
+		if (!q) {
+			/* unless the daemon has written another one meanwhile */
+			__sync_val_compare_and_swap(&e->who, who, 0);
+			continue;
+		}
+		live++;
+		if (who == by) {
+			struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
+
+			e->turn = ++f->turn;
+			if (g && !g->woke_ns)
+				g->woke_ns = scx_bpf_now();
+		}
+		look_at(spots, q, e, artis_follow_is_active(e->turn, f->turn),
+			t->on_rt ? f->cpu[1] : t->nrt_cpu);
+		bpf_task_release(q);
+	}
+	return live;
+}
+
+/* Does @order come before all that waits in @dsq? Global: the verifier looks at its loop once. */
+__noinline bool follow_passes(u64 order, u64 dsq)
+{
+	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(dsq);
+
+	return !head || artis_before(order, head->scx.dsq_vtime);
+}
+
+/* To the RT CPU @cpu, where @p may go now: idle, or with an RT1+ consumer's lower. */
+static __always_inline s32 follow_to_rt(struct task_struct *p, struct artis_task *t, s32 cpu)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+
+	if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		return -EBUSY;
+	if (!scx_bpf_test_and_clear_cpu_idle(cpu) &&
+	    (!t->rt1 || !c->ext_running || c->rt.in_rt || c->rt1_nr > 1 || c->curr_rt1 >= t->rt1))
+		return -EBUSY;
+	refresh(p, t, cpu);
+	insert_guest(p, t, cpu, 0);
+	count_why(t, ARTIS_STAT_PLACE_FOLLOW);
+	return cpu;
+}
+
+/* To the NRT CPU of @s, if the rule says so. */
+static __always_inline s32 follow_to_nrt(struct task_struct *p, struct artis_task *t,
+					 const struct artis_spot *s)
+{
+	struct artis_follow_in in = { .rank = t->rt1 };
+	struct artis_cpu *c = cpu_of(s->cpu);
+	enum artis_follow_way way;
+	s32 cpu = s->cpu;
+	u64 order;
+
+	/* of a core that a real-time task uses the other thread comes last */
+	if (*core_rt_of(cpu) || (!t->nrt_all && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr)))
+		return -EBUSY;
+	group_join(t, cpu);
+	refresh(p, t, cpu);
+	in.idle = scx_bpf_test_and_clear_cpu_idle(cpu);
+	if (!in.idle) {
+		order = order_of(t, t->vtime);
+		in.curr_rank = c->curr_rt1;
+		in.ext_runs = c->ext_running && !c->rt.in_rt;
+		in.producer = s->runs;
+		in.declared = s->declared;
+		in.ends_soon = s->ends_soon;
+		in.spare = has_idle(nrt_mask());
+		in.behind = !t->rt1 && c->curr_calm &&
+			    artis_preempts(&policy, order, c->curr_vtime);
+		/* it may pass whom it could preempt soon */
+		if (!t->rt1)
+			order -= policy.preempt_margin_ns;
+		in.first = !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) &&
+			   follow_passes(order, nrt_dsq(cpu)) && follow_passes(order, own_dsq(cpu));
+	}
+	way = artis_follow_way(&in);
+	if (way == ARTIS_FOLLOW_NOT)
+		return -EBUSY;
+	seat_join(t, seat_of_cpu(cpu));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(cpu), 0);
+	count_why(t, ARTIS_STAT_PLACE_FOLLOW);
+	if (way == ARTIS_FOLLOW_PREEMPT) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		count(t->rt1 ? ARTIS_STAT_RT1_PREEMPT : ARTIS_STAT_PREEMPT);
+	}
+	return cpu;
+}
+
+/*
+ * Consumer @p wakes. @rt: it may go to an RT CPU now. Returns the CPU for which it was inserted,
+ * or a negative number: the usual rules decide.
+ */
+static __noinline s32 follow(struct task_struct *p, struct artis_task *t, bool rt)
+{
+	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
+	struct follow_spots spots = {};
+	struct artis_spot *nrt = &spots.on[0], *guest = &spots.on[1];
+	s32 cpu;
+
+	if (!f)
+		return -EBUSY;
+	if (!find_spots(&spots, f, t)) {
+		t->follow &= ~ARTIS_FOLLOW_CONSUMER;
+		return -EBUSY;
+	}
+	/* an RT1+ task that may prefers RT CPUs; others only if the latest data is there */
+	if (rt && t->rt_allowed && guest->cpu >= 0 &&
+	    (t->rt1 || artis_spot_is_better(guest, nrt))) {
+		cpu = follow_to_rt(p, t, guest->cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
+	if ((rt && t->rt1) || nrt->cpu < 0)
+		return -EBUSY;
+	return follow_to_nrt(p, t, nrt);
+}
+
+/* Puts @who into the list of @f, if there is room and it is not there; false: nothing to do. */
+static __always_inline bool follow_learned(struct artis_follow *f, u64 who)
+{
+	u32 i, free = ARTIS_FOLLOW_MAX;
+
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
+		if (f->producer[i].who == who)
+			return false;
+		if (!f->producer[i].who && free == ARTIS_FOLLOW_MAX)
+			free = i;
+	}
+	if (free == ARTIS_FOLLOW_MAX)
+		return false;
+	f->producer[free & (ARTIS_FOLLOW_MAX - 1)].learned = 1;
+	f->producer[free & (ARTIS_FOLLOW_MAX - 1)].turn = 0;
+	f->producer[free & (ARTIS_FOLLOW_MAX - 1)].who = who;
+	return true;
+}
+
+/* Learned producers that stopped waking the task of @f are forgotten. */
+static __always_inline void follow_forget(struct artis_follow *f)
+{
+	u32 i;
+
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
+		u64 who = f->producer[i].who;
+
+		if (who && f->producer[i].learned && artis_learn_has_stopped(&f->learn, who))
+			__sync_val_compare_and_swap(&f->producer[i].who, who, 0);
+	}
+}
+
+/* @p is woken by the running task, or by an interrupt that came upon it. */
+static __noinline void follow_learn(struct task_struct *p)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct artis_follow *f, *g;
+	u64 by;
+
+	if (is_kernel_task(p))
+		return;
+	f = bpf_task_storage_get(&follow_stor, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!f)
+		return;
+	if (bpf_in_interrupt() || is_kernel_task(waker)) {
+		artis_learn_woken(&f->learn, 0);
+		follow_forget(f);
+		return;
+	}
+	g = bpf_task_storage_get(&follow_stor, waker, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!g)
+		return;
+	by = who_is(waker);
+	artis_learn_woken(&f->learn, by);
+	artis_learn_wakes(&g->learn, who_is(p));
+	follow_forget(f);
+	if (artis_learn_is_producer(&f->learn, &g->learn, by) && follow_learned(f, by)) {
+		follow_remember(p, ARTIS_FOLLOW_CONSUMER);
+		follow_remember(waker, ARTIS_FOLLOW_PRODUCER);
+	}
+}
+
+#endif /* ARTIS_QUEUES_FOLLOW_BPF_H */
