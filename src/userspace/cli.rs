@@ -12,7 +12,7 @@ mod top;
 
 use std::sync::LazyLock;
 
-pub use ctl::{Ctl, CtlCommand};
+pub use ctl::{Ctl, CtlCommand, Follow};
 pub use explain::Explain;
 pub use export::Export;
 pub use metrics::MetricsOpts;
@@ -79,6 +79,10 @@ pub struct Opts {
     /// Print the classes of system calls and exit
     #[arg(long)]
     pub print_calls: bool,
+
+    /// Learn from wake-ups who produces whose data, and have consumers follow (docs/follow.md)
+    #[arg(long, conflicts_with_all = ["question", "check"])]
+    pub auto_follow: bool,
 
     /// Switch the kernel's preemption model while running; the old one is put back at the end
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["question", "check"])]

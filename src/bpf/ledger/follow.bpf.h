@@ -116,17 +116,15 @@ static __always_inline bool follow_exists(u32 pid)
 	return lives;
 }
 
-/* The first of @args's thread ids that no task has, 0: all are there. */
-static __always_inline u32 follow_missing(const struct artis_set_follow *args)
+/* The first of @pids that no task has, 0: all are there. */
+static __always_inline u32 follow_missing(const u32 *pids)
 {
-	if (!follow_exists(args->producer[0]))
-		return args->producer[0];
-	if (!follow_exists(args->producer[1]))
-		return args->producer[1];
-	if (!follow_exists(args->producer[2]))
-		return args->producer[2];
-	if (!follow_exists(args->producer[3]))
-		return args->producer[3];
+	u32 i;
+
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
+		if (!follow_exists(pids[i]))
+			return pids[i];
+	}
 	return 0;
 }
 
@@ -137,43 +135,48 @@ static __always_inline u32 follow_missing(const struct artis_set_follow *args)
 SEC("syscall")
 int artis_set_follow(struct artis_set_follow *args)
 {
-	struct task_struct *p = bpf_task_from_pid(args->pid);
+	/* a copy: the verifier knows arguments at fixed places only */
+	struct artis_set_follow a = *args;
+	struct task_struct *p = bpf_task_from_pid(a.pid);
 	struct artis_follow *f = NULL;
 	struct artis_task *t;
 	int err = -ESRCH;
+	u32 i;
 
-	args->missing = args->pid;
+	a.missing = a.pid;
 	if (!p)
-		return err;
+		goto gone;
 	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (!t || (p->flags & PF_EXITING))
 		goto out;
-	args->nr_cpus = p->nr_cpus_allowed;
-	args->realtime = is_realtime(p);
-	args->missing = follow_missing(args);
-	if (args->missing)
+	a.nr_cpus = p->nr_cpus_allowed;
+	a.realtime = is_realtime(p);
+	a.missing = follow_missing(a.producer);
+	if (a.missing)
 		goto out;
 	err = -EPERM;
 	if (is_kernel_task(p))
 		goto out;
 	err = 0;
 	f = bpf_task_storage_get(&follow_stor, p, 0, 0);
-	args->old_nr = f ? follow_count(f) : 0;
-	if (!args->nr && !f)
+	a.old_nr = f ? follow_count(f) : 0;
+	if (!a.nr && !f)
 		goto out;
 	err = -ENOMEM;
-	f = follow_remember(p, args->nr ? ARTIS_FOLLOW_CONSUMER : 0);
+	f = follow_remember(p, a.nr ? ARTIS_FOLLOW_CONSUMER : 0);
 	if (!f)
 		goto out;
-	/* for who wakes meanwhile: an entry is whole or free */
 	err = 0;
-	if (!follow_set(f, 0, args->producer[0]) || !follow_set(f, 1, args->producer[1]) ||
-	    !follow_set(f, 2, args->producer[2]) || !follow_set(f, 3, args->producer[3]))
-		err = -ENOMEM;
-	if (!args->nr)
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
+		if (!follow_set(f, i, a.producer[i]))
+			err = -ENOMEM;
+	}
+	if (!a.nr)
 		t->follow &= ~ARTIS_FOLLOW_CONSUMER;
 out:
 	bpf_task_release(p);
+gone:
+	*args = a;
 	return err;
 }
 

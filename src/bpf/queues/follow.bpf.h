@@ -28,12 +28,12 @@ static __always_inline void consider(struct follow_spots *spots, const struct ar
 		*best = *s;
 }
 
-/* Looks at producer @q of entry @e of a consumer whose last CPU was @home. */
-static __noinline void look_at(struct follow_spots *spots, struct task_struct *q,
-			       const struct artis_producer *e, bool active, s32 home)
+/* Where @q ran, which is a producer of a consumer whose last CPU was @home. */
+static __always_inline void look_at(struct follow_spots *spots, struct task_struct *q,
+				    const struct artis_follow *g, bool declared, bool active,
+				    s32 home)
 {
-	struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
-	struct artis_spot s = { .declared = !e->learned };
+	struct artis_spot s = { .declared = declared };
 	u32 kind;
 
 	s.cpu = scx_bpf_task_cpu(q);
@@ -55,42 +55,38 @@ static __noinline void look_at(struct follow_spots *spots, struct task_struct *q
 	}
 }
 
-/* Looks at all producers of @p; forgets those that have ended. Returns how many live. */
-static __noinline u32 find_spots(struct follow_spots *spots, struct artis_follow *f,
-				 struct artis_task *t)
+/*
+ * Looks at entry @i of consumer @f, and forgets a producer that has ended. Returns 1 if there is
+ * one that lives. Global: verified once.
+ */
+__noinline int find_spot(struct follow_spots *spots, struct artis_follow *f, u32 i, s32 home)
 {
-	struct task_struct *waker = bpf_get_current_task_btf();
-	u64 by = who_is(waker);
-	u32 i, live = 0;
+	struct artis_producer *e;
+	struct task_struct *q;
+	struct artis_follow *g;
+	u64 who;
 
-	spots->on[0].cpu = -1;
-	spots->on[1].cpu = -1;
-	bpf_for(i, 0, ARTIS_FOLLOW_MAX) {
-		struct artis_producer *e = &f->producer[i & (ARTIS_FOLLOW_MAX - 1)];
-		struct task_struct *q;
-		u64 who = e->who;
-
-		if (!who)
-			continue;
-		q = task_of_who(who);
-		if (!q) {
-			/* unless the daemon has written another one meanwhile */
-			__sync_val_compare_and_swap(&e->who, who, 0);
-			continue;
-		}
-		live++;
-		if (who == by) {
-			struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
-
-			e->turn = ++f->turn;
-			if (g && !g->woke_ns)
-				g->woke_ns = scx_bpf_now();
-		}
-		look_at(spots, q, e, artis_follow_is_active(e->turn, f->turn),
-			t->on_rt ? f->cpu[1] : t->nrt_cpu);
-		bpf_task_release(q);
+	if (!spots || !f)
+		return 0;
+	e = &f->producer[i & (ARTIS_FOLLOW_MAX - 1)];
+	who = e->who;
+	if (!who)
+		return 0;
+	q = task_of_who(who);
+	if (!q) {
+		/* unless the daemon has written another one meanwhile */
+		__sync_val_compare_and_swap(&e->who, who, 0);
+		return 0;
 	}
-	return live;
+	g = bpf_task_storage_get(&follow_stor, q, 0, 0);
+	if (who == who_is(bpf_get_current_task_btf())) {
+		e->turn = ++f->turn;
+		if (g && !g->woke_ns)
+			g->woke_ns = scx_bpf_now();
+	}
+	look_at(spots, q, g, !e->learned, artis_follow_is_active(e->turn, f->turn), home);
+	bpf_task_release(q);
+	return 1;
 }
 
 /* Does @order come before all that waits in @dsq? Global: the verifier looks at its loop once. */
@@ -171,11 +167,17 @@ static __noinline s32 follow(struct task_struct *p, struct artis_task *t, bool r
 	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
 	struct follow_spots spots = {};
 	struct artis_spot *nrt = &spots.on[0], *guest = &spots.on[1];
-	s32 cpu;
+	u32 i, live = 0;
+	s32 cpu, home;
 
 	if (!f)
 		return -EBUSY;
-	if (!find_spots(&spots, f, t)) {
+	spots.on[0].cpu = -1;
+	spots.on[1].cpu = -1;
+	home = t->on_rt ? f->cpu[1] : t->nrt_cpu;
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++)
+		live += find_spot(&spots, f, i, home);
+	if (!live) {
 		t->follow &= ~ARTIS_FOLLOW_CONSUMER;
 		return -EBUSY;
 	}
@@ -223,12 +225,27 @@ static __always_inline void follow_forget(struct artis_follow *f)
 	}
 }
 
+/*
+ * The task of @f is woken by @by (0: none), that of @g, which wakes @whom. Returns 1 if @by has
+ * become a producer now. Global: verified once.
+ */
+__noinline int follow_note(struct artis_follow *f, struct artis_follow *g, u64 by, u64 whom)
+{
+	if (!f || !g)
+		return 0;
+	artis_learn_woken(&f->learn, by);
+	follow_forget(f);
+	if (!by)
+		return 0;
+	artis_learn_wakes(&g->learn, whom);
+	return artis_learn_is_producer(&f->learn, &g->learn, by) && follow_learned(f, by);
+}
+
 /* @p is woken by the running task, or by an interrupt that came upon it. */
 static __noinline void follow_learn(struct task_struct *p)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	struct artis_follow *f, *g;
-	u64 by;
 
 	if (is_kernel_task(p))
 		return;
@@ -236,18 +253,11 @@ static __noinline void follow_learn(struct task_struct *p)
 	if (!f)
 		return;
 	if (bpf_in_interrupt() || is_kernel_task(waker)) {
-		artis_learn_woken(&f->learn, 0);
-		follow_forget(f);
+		follow_note(f, f, 0, 0);
 		return;
 	}
 	g = bpf_task_storage_get(&follow_stor, waker, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!g)
-		return;
-	by = who_is(waker);
-	artis_learn_woken(&f->learn, by);
-	artis_learn_wakes(&g->learn, who_is(p));
-	follow_forget(f);
-	if (artis_learn_is_producer(&f->learn, &g->learn, by) && follow_learned(f, by)) {
+	if (g && follow_note(f, g, who_is(waker), who_is(p))) {
 		follow_remember(p, ARTIS_FOLLOW_CONSUMER);
 		follow_remember(waker, ARTIS_FOLLOW_PRODUCER);
 	}

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, anyhow};
 
-use super::{Reply, Request, State, ask, plain, table};
+use super::{Reply, Request, State, ask, followers, plain, table};
 use crate::cli::{CtlCommand, Run};
 use crate::config::{ConfigError, Knob};
 use crate::exit::Failure;
@@ -25,9 +25,19 @@ pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Resul
         (Reply::State(state), CtlCommand::Get { name, json }) => {
             show(&state, name.as_deref(), *json)?
         }
+        (Reply::Followers { pairs, more }, CtlCommand::Follow(follow)) if follow.list => {
+            if follow.json {
+                serde_json::to_string_pretty(&pairs).context("writing JSON")? + "\n"
+            } else {
+                followers::render(&pairs, more)
+            }
+        }
         (
             Reply::Done { text, warnings },
-            CtlCommand::Set { .. } | CtlCommand::RtCpus { .. } | CtlCommand::Class { .. },
+            CtlCommand::Set { .. }
+            | CtlCommand::RtCpus { .. }
+            | CtlCommand::Class { .. }
+            | CtlCommand::Follow(_),
         ) => {
             for warning in warnings {
                 eprintln!("scx_artis: warning: {warning}");
@@ -57,6 +67,12 @@ fn request(command: &CtlCommand) -> Result<Request, ConfigError> {
             Request::Set { name: name.clone(), value: value.clone() }
         }
         CtlCommand::Class { pid, class } => Request::Class { pid: *pid, class: class.class() },
+        CtlCommand::Follow(follow) => match (follow.list, follow.consumer()) {
+            (false, Some(consumer)) => {
+                Request::Follow { consumer, producers: follow.producers.clone() }
+            }
+            _ => Request::Followers,
+        },
         CtlCommand::RtCpus { cpus } => Request::RtCpus { cpus: cpus.to_string() },
     })
 }

@@ -8,6 +8,7 @@
 
 mod client;
 mod command;
+mod followers;
 mod server;
 mod table;
 
@@ -61,6 +62,30 @@ pub enum Request {
         /// What it is to be.
         class: Class,
     },
+    /// Have a task follow others.
+    Follow {
+        /// Its thread id.
+        consumer: i32,
+        /// Theirs; none: it follows nobody any more.
+        producers: Vec<i32>,
+    },
+    /// Tell who follows whom.
+    Followers,
+}
+
+/// One task follows another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Following {
+    /// Thread id of the follower.
+    pub consumer: u32,
+    /// Its name.
+    pub consumer_comm: String,
+    /// Thread id of the task that it follows.
+    pub producer: u32,
+    /// Its name.
+    pub producer_comm: String,
+    /// Found by `--auto-follow`, not declared.
+    pub learned: bool,
 }
 
 /// What a task of the ext class may be.
@@ -108,6 +133,13 @@ impl Class {
 pub enum Reply {
     /// To [`Request::Get`].
     State(State),
+    /// To [`Request::Followers`].
+    Followers {
+        /// Who follows whom.
+        pairs: Vec<Following>,
+        /// There are more than these.
+        more: bool,
+    },
     /// To the others.
     Done {
         /// What is so now, in a sentence.

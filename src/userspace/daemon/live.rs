@@ -4,6 +4,7 @@
 
 use anyhow::Result;
 
+use super::follow::{self, Follows};
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
 use crate::config::{CpuSet, KNOBS, Knob, Partition};
@@ -11,7 +12,7 @@ use crate::control::{Class, Reply, Request, State, Treatment};
 use crate::exit::Failure;
 
 /// A scheduler in charge, as far as it can be changed.
-pub trait InCharge {
+pub trait InCharge: Follows {
     /// Writes all policy constants and the sequence number.
     ///
     /// # Errors
@@ -62,6 +63,8 @@ pub fn answer(
             rt_cpus(rt, setup, scheduler, look()?)
         }
         Request::Class { pid, class } => set_class(*pid, *class, scheduler),
+        Request::Follow { consumer, producers } => follow::answer(*consumer, producers, scheduler),
+        Request::Followers => follow::list(scheduler),
     }
 }
 

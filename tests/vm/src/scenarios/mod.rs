@@ -7,6 +7,7 @@ mod bodies;
 mod churn;
 mod control;
 mod evictions;
+mod follow;
 mod handover;
 mod hog;
 mod hotplug;
@@ -154,6 +155,7 @@ pub const ALL: &[Scenario] = &[
     topology::TWO_LLCS,
     topology::SMT,
     control::CTL,
+    follow::FOLLOW,
     handover::HANDOVER,
     hog::HOG_LOAD,
     waits::FORK_STORM_WAITS,
