@@ -155,7 +155,8 @@ struct artis_task {
 	u8 call_table;
 	/* it takes part in following: ARTIS_FOLLOW_* */
 	u8 follow;
-	u8 pad;
+	/* it wakes, and is to wait for the CPU that ops.select_cpu has chosen */
+	u8 follow_waits;
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* the watch that its stats are of, see report/tally.bpf.h */

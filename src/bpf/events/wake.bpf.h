@@ -209,6 +209,8 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		enqueue_rt_only(p, t, cpu, enq_flags);
 		return;
 	}
+	if (unlikely(t->follow_waits) && follow_waits(p, t, cpu, woken, enq_flags))
+		return;
 	where = place(p, t, cpu, woken, reenq);
 	if (unlikely(t->rt1) && where == ARTIS_PLACE_RT_IDLE && !(enq_flags & SCX_ENQ_LAST)) {
 		rt = pick_rt1_rt(p, t);

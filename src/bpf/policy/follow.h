@@ -93,6 +93,7 @@ enum artis_follow_way {
 	ARTIS_FOLLOW_NOT, /* the usual rules */
 	ARTIS_FOLLOW_GO, /* it is idle */
 	ARTIS_FOLLOW_WAIT, /* next there, when who runs there sleeps or its slice ends */
+	ARTIS_FOLLOW_QUEUE, /* in the queue of that CPU, by virtual time with those who wait anywhere */
 	ARTIS_FOLLOW_PREEMPT, /* at once, and who runs there makes way */
 };
 
@@ -130,8 +131,11 @@ static inline enum artis_follow_way artis_follow_way(const struct artis_follow_i
 	if (in->idle)
 		return ARTIS_FOLLOW_GO;
 	/* a real-time task holds it, or it is between two tasks */
-	if (!in->ext_runs || !in->first)
+	if (!in->ext_runs)
 		return ARTIS_FOLLOW_NOT;
+	if (!in->first)
+		return in->rank || in->curr_rank || in->spare ? ARTIS_FOLLOW_NOT :
+								ARTIS_FOLLOW_QUEUE;
 	if (in->rank > in->curr_rank)
 		return in->producer || !in->spare ? ARTIS_FOLLOW_PREEMPT : ARTIS_FOLLOW_NOT;
 	if (in->producer && in->ends_soon &&

@@ -6,7 +6,9 @@
  * Followers go into the local queue of an NRT CPU, behind at most the task that
  * runs there: they are next when it sleeps, at the latest when its slice ends,
  * and they are put back like any other when a real-time task takes the CPU. Who
- * waits in the queues meanwhile is passed only by what virtual time allows.
+ * waits in the queues meanwhile is passed only by what virtual time allows; a
+ * follower that may not waits in the own queue of the CPU, until another one
+ * runs dry.
  */
 #ifndef ARTIS_QUEUES_FOLLOW_BPF_H
 #define ARTIS_QUEUES_FOLLOW_BPF_H
@@ -148,6 +150,11 @@ static __always_inline s32 follow_to_nrt(struct task_struct *p, struct artis_tas
 	way = artis_follow_way(&in);
 	if (way == ARTIS_FOLLOW_NOT)
 		return -EBUSY;
+	if (way == ARTIS_FOLLOW_QUEUE) {
+		/* by ops.enqueue, which holds the lock of that CPU: it cannot miss the hint */
+		t->follow_waits = true;
+		return cpu;
+	}
 	seat_join(t, seat_of_cpu(cpu));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(cpu), 0);
 	count_why(t, ARTIS_STAT_PLACE_FOLLOW);
@@ -191,6 +198,64 @@ static __noinline s32 follow(struct task_struct *p, struct artis_task *t, bool r
 	if ((rt && t->rt1) || nrt->cpu < 0)
 		return -EBUSY;
 	return follow_to_nrt(p, t, nrt);
+}
+
+/* ops.enqueue: @p is to wait for @cpu. Returns false if that is not what it can do any more. */
+static __always_inline bool follow_waits(struct task_struct *p, struct artis_task *t, s32 cpu,
+					 bool woken, u64 enq_flags)
+{
+	t->follow_waits = false;
+	if (!woken || is_rt_cpu(cpu) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		return false;
+	insert_own(p, t, cpu, slice_nrt(cpu), t->vtime, enq_flags);
+	/* it is in the queue when this function has returned: one look in vain does not clear it */
+	follow_hint = 2;
+	count_why(t, ARTIS_STAT_PLACE_FOLLOW);
+	preempt_if_behind(cpu, t->vtime);
+	return true;
+}
+
+/* NRT CPU @by is dry: a follower that waits for another one is better off here. */
+__noinline int take_followers(s32 by)
+{
+	s32 cpu;
+
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		if (cpu != by && cpu_of(cpu)->kind == ARTIS_CPU_NRT &&
+		    scx_bpf_dsq_nr_queued(own_dsq(cpu)) &&
+		    scx_bpf_dsq_move_to_local(own_dsq(cpu), 0)) {
+			count_took(ARTIS_STAT_TAKE);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* When followers were last looked for that wait beneath a real-time task. */
+u64 follow_looked_ns;
+
+/* Every millisecond: followers whose NRT CPU a real-time task holds wait with all others. */
+__noinline int rescue_followers(s32 by)
+{
+	u64 now = scx_bpf_now();
+	bool any = false;
+	s32 cpu;
+
+	if ((s64)(now - follow_looked_ns) < ARTIS_RESCUE_EVERY_NS)
+		return 0;
+	follow_looked_ns = now;
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *c = cpu_of(cpu);
+
+		if (c->kind != ARTIS_CPU_NRT || !scx_bpf_dsq_nr_queued(own_dsq(cpu)))
+			continue;
+		any = true;
+		if (cpu != by && c->rt.in_rt)
+			rescue_from(cpu);
+	}
+	if (!any && follow_hint)
+		follow_hint--;
+	return 0;
 }
 
 /* Puts @who into the list of @f, if there is room and it is not there; false: nothing to do. */

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 const GO: u32 = c::ARTIS_FOLLOW_GO;
 const NOT: u32 = c::ARTIS_FOLLOW_NOT;
 const WAIT: u32 = c::ARTIS_FOLLOW_WAIT;
+const QUEUE: u32 = c::ARTIS_FOLLOW_QUEUE;
 const PREEMPT: u32 = c::ARTIS_FOLLOW_PREEMPT;
 
 fn spot(cpu: i32, ran_ns: u64) -> Spot {
@@ -96,6 +97,9 @@ fn where_all_have_to_wait_it_waits_near_its_data() {
     let stranger = FollowIn { producer: false, spare: false, ..behind_its_producer() };
     assert_eq!(follow_way(&stranger), WAIT);
     assert_eq!(follow_way(&FollowIn { behind: true, ..stranger }), PREEMPT);
+    let later = FollowIn { first: false, ..stranger };
+    assert_eq!(follow_way(&later), QUEUE, "others come first, here and elsewhere");
+    assert_eq!(follow_way(&FollowIn { rank: 1, ..later }), NOT);
     let rt1_stranger = FollowIn { curr_rank: 1, behind: true, ..stranger };
     assert_eq!(follow_way(&rt1_stranger), NOT, "who knows for how long");
 }
@@ -140,6 +144,9 @@ proptest! {
         }
         if way == WAIT && facts.rank > 0 {
             prop_assert!(facts.rank == facts.curr_rank && facts.producer && facts.declared);
+        }
+        if way == QUEUE {
+            prop_assert!(facts.rank == 0 && facts.curr_rank == 0 && !facts.spare);
         }
         if way == WAIT && facts.spare {
             prop_assert!(facts.producer && facts.ends_soon, "a CPU is idle");

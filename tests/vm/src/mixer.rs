@@ -16,6 +16,7 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use nix::unistd::gettid;
 
+use crate::cpus::Cpus;
 use crate::work::{compute_units, monotonic_ns, units_in};
 
 /// Who there is, and whose data each of them takes.
@@ -45,6 +46,9 @@ pub struct Spec {
     /// What each task writes for a sample
     #[arg(long, default_value_t = 16)]
     pub item_kb: usize,
+    /// Each wave on one of these CPUs, in turn
+    #[arg(long, value_name = "CPUS")]
+    pub bind: Option<Cpus>,
     /// Declare the followers to the scx_artis that runs, by this program
     #[arg(long, value_name = "PROGRAM")]
     pub follow: Option<String>,
@@ -116,8 +120,9 @@ pub fn run(spec: &Spec) -> Result<Report> {
         let (board, go, tell) = (Arc::clone(&board), Arc::clone(&go), tell.clone());
         let thread = thread::Builder::new().name((*name).to_owned()).spawn(move || {
             let _ = tell.send((role, gettid().as_raw()));
+            let bound = if ROLES[role].1.is_empty() { bind(role, &board.spec) } else { Ok(()) };
             go.wait();
-            play(role, &board)
+            bound.and_then(|()| play(role, &board))
         });
         threads.push(thread.with_context(|| format!("start {name}"))?);
     }
@@ -140,6 +145,13 @@ pub fn run(spec: &Spec) -> Result<Report> {
     }
     samples_ns.sort_unstable();
     Ok(Report { samples_ns, tasks })
+}
+
+/// Binds the calling thread, a wave.
+fn bind(wave: usize, spec: &Spec) -> Result<()> {
+    let Some(cpus) = spec.bind else { return Ok(()) };
+    let cpu = cpus.iter().cycle().nth(wave).context("no CPU to bind a wave to")?;
+    Cpus::one(cpu).bind(0)
 }
 
 /// Has every consumer follow its producers.
@@ -250,7 +262,14 @@ mod tests {
 
     #[test]
     fn every_sample_arrives_and_the_text_tells_it() {
-        let spec = Spec { samples: 20, period_us: 500, burst_us: 10, item_kb: 1, follow: None };
+        let spec = Spec {
+            samples: 20,
+            period_us: 500,
+            burst_us: 10,
+            item_kb: 1,
+            bind: None,
+            follow: None,
+        };
         let report = run(&spec).expect("it runs");
         assert_eq!(report.samples_ns.len(), 20);
         assert!(report.tasks[..4].iter().all(|(_, wakes, _)| *wakes == 20), "{report}");

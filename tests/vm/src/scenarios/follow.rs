@@ -10,8 +10,10 @@ use serde_json::Value;
 use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::daemon::Daemon;
 use crate::guest::{PATIENCE, pause, until};
+use crate::load::Workers;
 use crate::mixer::Report;
 use crate::observe::Observer;
+use crate::worker::{Kind, Spec};
 
 /// Catches: followers that are declared but do not follow, or follow onto an RT CPU in the
 /// middle of a kernel section; a producer's end that takes its consumer along, or that is not
@@ -26,6 +28,8 @@ pub const FOLLOW: Scenario = Scenario {
 
 /// Turns of the mixer without and with followers.
 const TURNS: usize = 2;
+/// Tasks that keep the NRT CPUs busy.
+const BUSY: usize = 6;
 /// Followers move at most so often, of what they do without following, percent.
 const LEFT_PCT: u64 = 10;
 
@@ -80,16 +84,20 @@ fn refusals(ctx: &Ctx) -> Result<()> {
 
 /// The mixer without and with followers, in turn.
 fn migrations(ctx: &Ctx) -> Result<()> {
+    // NRT CPUs are never idle: without following it is chance who runs where
+    let mut workers = Workers::start("busy", [Kind::Mixed; BUSY].map(Spec::new))?;
+    workers.wait_begun()?;
     let mut observer = Observer::attach(ctx.rt, false)?;
+    let nrt = ctx.nrt.to_string();
     let program = ctx.program.to_string_lossy().into_owned();
     let (mut without, mut with) = ((0, 0), (0, 0));
     for _ in 0..TURNS {
-        add(&mut without, mixer(&[])?.wait()?);
-        let mixing = mixer(&["--follow", &program])?;
+        add(&mut without, mixer(&nrt, &[])?.wait()?);
+        let mixing = mixer(&nrt, &["--follow", &program])?;
+        // all that it declares before it begins
+        until("seven pairs are told", PATIENCE, || Ok(pairs(ctx)?.len() == 7))?;
         let seen = observer.watch(2.0)?;
-        let followed = pairs(ctx)?.len();
         add(&mut with, mixing.wait()?);
-        ensure!(followed == 7, "{followed} pairs are told, 7 were declared");
         let bodies = seen.rt.endangering + seen.rt.faults;
         ensure!(bodies == 0, "{bodies} bodies on RT CPUs\n{}", seen.culprits());
     }
@@ -107,7 +115,7 @@ fn migrations(ctx: &Ctx) -> Result<()> {
         rate(with) * 100.0 <= rate(without) * LEFT_PCT as f64,
         "followers move more than {LEFT_PCT} % as often as without following"
     );
-    Ok(())
+    workers.ensure_progress(2.0, "beside followers")
 }
 
 fn add(sum: &mut (u64, u64), more: (u64, u64)) {
@@ -118,9 +126,11 @@ fn add(sum: &mut (u64, u64), more: (u64, u64)) {
 /// The mixer under way.
 struct Mixing(Child);
 
-fn mixer(args: &[&str]) -> Result<Mixing> {
+/// Starts it, its waves bound to `cpus`: they are not to take their followers along.
+fn mixer(cpus: &str, args: &[&str]) -> Result<Mixing> {
     let child = Command::new(std::env::current_exe()?)
         .args(["mixer", "--samples", "600", "--period-us", "8000", "--burst-us", "200"])
+        .args(["--bind", cpus])
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
