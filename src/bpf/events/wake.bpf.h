@@ -209,7 +209,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		enqueue_rt_only(p, t, cpu, enq_flags);
 		return;
 	}
-	if (unlikely(t->follow_waits) && follow_waits(p, t, cpu, woken, enq_flags))
+	if (unlikely(t->follow) && !reenq && follow_stays(p, t, cpu, woken, enq_flags))
 		return;
 	where = place(p, t, cpu, woken, reenq);
 	if (unlikely(t->rt1) && where == ARTIS_PLACE_RT_IDLE && !(enq_flags & SCX_ENQ_LAST)) {

@@ -103,8 +103,10 @@ struct artis_follow_in {
 	u32 curr_rank;
 	/* nothing runs there, and the CPU was kept for the consumer */
 	bool idle;
-	/* a task of the ext class runs there */
+	/* a task of the ext class runs there; else it is between two tasks */
 	bool ext_runs;
+	/* a task of the kernel's real-time classes runs there */
+	bool held;
 	/* nobody waits there who comes before the consumer */
 	bool first;
 	/* who runs there is a producer of the consumer */
@@ -130,10 +132,9 @@ static inline enum artis_follow_way artis_follow_way(const struct artis_follow_i
 {
 	if (in->idle)
 		return ARTIS_FOLLOW_GO;
-	/* a real-time task holds it, or it is between two tasks */
-	if (!in->ext_runs)
+	if (in->held)
 		return ARTIS_FOLLOW_NOT;
-	if (!in->first)
+	if (!in->ext_runs || !in->first)
 		return in->rank || in->curr_rank || in->spare ? ARTIS_FOLLOW_NOT :
 								ARTIS_FOLLOW_QUEUE;
 	if (in->rank > in->curr_rank)

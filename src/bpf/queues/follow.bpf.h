@@ -134,7 +134,8 @@ static __always_inline s32 follow_to_nrt(struct task_struct *p, struct artis_tas
 	if (!in.idle) {
 		order = order_of(t, t->vtime);
 		in.curr_rank = c->curr_rt1;
-		in.ext_runs = c->ext_running && !c->rt.in_rt;
+		in.ext_runs = c->ext_running;
+		in.held = c->rt.in_rt;
 		in.producer = s->runs;
 		in.declared = s->declared;
 		in.ends_soon = s->ends_soon;
@@ -200,18 +201,28 @@ static __noinline s32 follow(struct task_struct *p, struct artis_task *t, bool r
 	return follow_to_nrt(p, t, nrt);
 }
 
-/* ops.enqueue: @p is to wait for @cpu. Returns false if that is not what it can do any more. */
-static __always_inline bool follow_waits(struct task_struct *p, struct artis_task *t, s32 cpu,
+/*
+ * ops.enqueue: a follower that ops.select_cpu lets wait for @cpu, or that was preempted there,
+ * stays while no NRT CPU is idle. Returns false if it does not.
+ */
+static __always_inline bool follow_stays(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 bool woken, u64 enq_flags)
 {
+	bool waits = t->follow_waits;
+
 	t->follow_waits = false;
-	if (!woken || is_rt_cpu(cpu) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+	if (t->rt1 || !(t->follow & ARTIS_FOLLOW_CONSUMER) || is_rt_cpu(cpu) ||
+	    cpu_of(cpu)->rt.in_rt || (enq_flags & SCX_ENQ_LAST) ||
+	    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		return false;
+	if (woken ? !waits : has_idle(nrt_mask()))
 		return false;
 	insert_own(p, t, cpu, slice_nrt(cpu), t->vtime, enq_flags);
 	/* it is in the queue when this function has returned: one look in vain does not clear it */
 	follow_hint = 2;
 	count_why(t, ARTIS_STAT_PLACE_FOLLOW);
-	preempt_if_behind(cpu, t->vtime);
+	if (woken)
+		preempt_if_behind(cpu, t->vtime);
 	return true;
 }
 

@@ -85,7 +85,8 @@ fn an_nrt_consumer_waits_for_what_ends_soon() {
         (FollowIn { ends_soon: false, ..soon }, "the producer goes on, another CPU is idle"),
         (FollowIn { producer: false, ..soon }, "a stranger runs there, another CPU is idle"),
         (FollowIn { first: false, ..soon }, "others come first there"),
-        (FollowIn { ext_runs: false, ..soon }, "a real-time task runs there"),
+        (FollowIn { held: true, ..soon }, "a real-time task runs there"),
+        (FollowIn { ext_runs: false, ..soon }, "another CPU is idle"),
     ] {
         assert_eq!(follow_way(&elsewhere), NOT, "{why}");
     }
@@ -99,6 +100,8 @@ fn where_all_have_to_wait_it_waits_near_its_data() {
     assert_eq!(follow_way(&FollowIn { behind: true, ..stranger }), PREEMPT);
     let later = FollowIn { first: false, ..stranger };
     assert_eq!(follow_way(&later), QUEUE, "others come first, here and elsewhere");
+    assert_eq!(follow_way(&FollowIn { first: true, ext_runs: false, ..later }), QUEUE);
+    assert_eq!(follow_way(&FollowIn { held: true, ..later }), NOT, "who knows for how long");
     assert_eq!(follow_way(&FollowIn { rank: 1, ..later }), NOT);
     let rt1_stranger = FollowIn { curr_rank: 1, behind: true, ..stranger };
     assert_eq!(follow_way(&rt1_stranger), NOT, "who knows for how long");
@@ -119,7 +122,7 @@ fn priorities_come_first() {
 }
 
 fn any_in() -> impl Strategy<Value = FollowIn> {
-    let flags = prop::array::uniform8(any::<bool>());
+    let flags = prop::array::uniform9(any::<bool>());
     (0..4u32, 0..4u32, flags).prop_map(|(rank, curr_rank, f)| FollowIn {
         rank,
         curr_rank,
@@ -131,6 +134,7 @@ fn any_in() -> impl Strategy<Value = FollowIn> {
         ends_soon: f[5],
         spare: f[6],
         behind: f[7],
+        held: f[8],
     })
 }
 
@@ -144,6 +148,9 @@ proptest! {
         }
         if way == WAIT && facts.rank > 0 {
             prop_assert!(facts.rank == facts.curr_rank && facts.producer && facts.declared);
+        }
+        if facts.held && !facts.idle {
+            prop_assert_eq!(way, NOT);
         }
         if way == QUEUE {
             prop_assert!(facts.rank == 0 && facts.curr_rank == 0 && !facts.spare);

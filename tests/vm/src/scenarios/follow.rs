@@ -101,18 +101,18 @@ fn migrations(ctx: &Ctx) -> Result<()> {
         let bodies = seen.rt.endangering + seen.rt.faults;
         ensure!(bodies == 0, "{bodies} bodies on RT CPUs\n{}", seen.culprits());
     }
-    let rate = |(wakes, moves): (u64, u64)| moves as f64 / wakes.max(1) as f64;
+    // of as many samples each
     say(&format!(
         "without: {} of {} wake-ups on another CPU than before; with followers: {} of {}: {:.1} %",
         without.1,
         without.0,
         with.1,
         with.0,
-        100.0 * rate(with) / rate(without)
+        100.0 * with.1 as f64 / without.1.max(1) as f64
     ));
     enough(without.1, 100, "moves without followers")?;
     ensure!(
-        rate(with) * 100.0 <= rate(without) * LEFT_PCT as f64,
+        with.1 * 100 <= without.1 * LEFT_PCT,
         "followers move more than {LEFT_PCT} % as often as without following"
     );
     workers.ensure_progress(2.0, "beside followers")
@@ -177,11 +177,11 @@ fn producer() -> Result<Guard> {
     Guard::sh(&format!("exec 5<>{PIPE}; while :; do echo line >&5; sleep 0.01; done"))
 }
 
-/// Copies the pipe into a file.
+/// Copies the pipe into a file; it stays when nobody writes any more.
 fn consumer() -> Result<Guard> {
     let _ = fs::remove_file(PIPE);
     nix::unistd::mkfifo(PIPE, nix::sys::stat::Mode::S_IRWXU).context(PIPE)?;
-    Guard::sh(&format!("exec cat <{PIPE} >{COPY}"))
+    Guard::sh(&format!("exec cat <>{PIPE} >{COPY}"))
 }
 
 fn copied() -> u64 {
