@@ -29,6 +29,7 @@ char _license[] SEC("license") = "GPL";
 #include "ledger/cgroup.bpf.h"
 #include "ledger/class.bpf.h"
 #include "ledger/follow.bpf.h"
+#include "ledger/learn.bpf.h"
 #include "ledger/section.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
