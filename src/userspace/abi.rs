@@ -21,7 +21,8 @@ pub mod skel {
 
 pub use bindings::{artis_news, artis_task};
 pub use skel::types::{
-    artis_cpu, artis_policy, artis_sample, artis_set_class, artis_topology, artis_walk,
+    artis_cpu, artis_policy, artis_sample, artis_set_class, artis_set_follow, artis_topology,
+    artis_walk,
 };
 
 /// Highest CPU id that the scheduler handles, plus one.
@@ -36,6 +37,8 @@ pub const MAX_LLCS: usize = bindings::artis_limits_ARTIS_MAX_LLCS as usize;
 pub const NEAR: usize = bindings::artis_limits_ARTIS_NEAR as usize;
 /// Ends such a list.
 pub const NO_CPU: u16 = bindings::ARTIS_NO_CPU as u16;
+/// Producers that one task can follow.
+pub const FOLLOW_MAX: usize = bindings::ARTIS_FOLLOW_MAX as usize;
 /// Number of event counters of each CPU.
 pub const NR_STATS: usize = bindings::artis_stat_ARTIS_NR_STATS as usize;
 
@@ -47,9 +50,11 @@ const _: () = {
     assert!(size_of::<artis_cpu>() == size_of::<bindings::artis_cpu>());
     assert!(size_of::<artis_policy>() == size_of::<bindings::artis_policy>());
     assert!(size_of::<artis_sample>() == size_of::<bindings::artis_sample>());
+    assert!(size_of::<artis_set_follow>() == size_of::<bindings::artis_set_follow>());
     assert!(size_of::<artis_walk>() == size_of::<bindings::artis_walk>());
     assert!(size_of::<artis_topology>() == size_of::<bindings::artis_topology>());
     assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());
+    assert!(size_of::<skel::types::bss_follow>() == size_of::<bindings::artis_follow_pairs>());
     assert!(size_of::<skel::types::data_policy>() == size_of::<artis_policy>());
     assert!(size_of::<skel::types::data_topology>() == size_of::<artis_topology>());
 };

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 pub use adoption::AdoptionOpts;
-pub use ctl::{Ctl, CtlCommand, RuleCommand};
+pub use ctl::{Ctl, CtlCommand, Follow, RuleCommand};
 pub use explain::Explain;
 pub use export::Export;
 pub use metrics::MetricsOpts;
@@ -87,6 +87,10 @@ pub struct Opts {
     /// Print the classes of system calls and exit
     #[arg(long)]
     pub print_calls: bool,
+
+    /// Learn from wake-ups who produces whose data, and have consumers follow (docs/follow.md)
+    #[arg(long, conflicts_with_all = ["question", "check"])]
+    pub auto_follow: bool,
 
     /// Switch the kernel's preemption model while running; the old one is put back at the end
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["question", "check"])]

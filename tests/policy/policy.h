@@ -7,6 +7,7 @@
 #include "policy/balance.h"
 #include "policy/call_class.h"
 #include "policy/fair.h"
+#include "policy/follow.h"
 #include "policy/handover.h"
 #include "policy/hist.h"
 #include "policy/load.h"

@@ -9,5 +9,6 @@
 #include "task.h"
 #include "record.h"
 #include "news.h"
+#include "follow.h"
 
 #endif /* ARTIS_ABI_H */

@@ -32,6 +32,7 @@ enum artis_stat {
 	ARTIS_STAT_PLACE_NRT_QUEUE, /* to the queue that NRT CPUs share */
 	ARTIS_STAT_PLACE_RT_IDLE, /* calm and preempted, or woken from sleep: to an idle RT CPU */
 	ARTIS_STAT_PLACE_RT_STAY, /* calm, stays on the RT CPU where it computes */
+	ARTIS_STAT_PLACE_FOLLOW, /* consumer sent where its producers ran */
 	ARTIS_STAT_PLACE_OWN, /* may run on one CPU only: to the queue of that CPU */
 
 	/* what NRT CPUs do for RT CPUs */

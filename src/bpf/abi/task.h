@@ -157,6 +157,10 @@ struct artis_task {
 	u8 by_hand;
 	/* its affinity holds all RT CPUs */
 	u8 rt_all;
+	/* it takes part in following: ARTIS_FOLLOW_* */
+	u8 follow;
+	/* it wakes, and is to wait for the CPU that ops.select_cpu has chosen */
+	u8 follow_waits;
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* p->se.sum_exec_runtime when its turn among equals began, ns */

@@ -84,6 +84,8 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 		seat_leave(t);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
+	if (unlikely(t->follow))
+		follow_stopped(p, cpu);
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_ends(c, cpu, t, p, runnable);
 	if (unlikely(c->evict_cause)) {

@@ -81,6 +81,13 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	take_place(p, t, true);
 	if (!t->movable)
 		return prev_cpu;
+	if (auto_follow && (wake_flags & SCX_WAKE_TTWU))
+		follow_learn(p);
+	if (unlikely(t->follow & ARTIS_FOLLOW_CONSUMER) && !is_unsettled(p, t)) {
+		cpu = follow(p, t, place(p, t, prev_cpu, true, false) == ARTIS_PLACE_RT_IDLE);
+		if (cpu >= 0)
+			return cpu;
+	}
 	if (unlikely(t->rt1)) {
 		cpu = select_rt1(p, t, prev_cpu);
 		if (cpu >= 0)
@@ -203,6 +210,8 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		enqueue_rt_only(p, t, cpu, enq_flags);
 		return;
 	}
+	if (unlikely(t->follow) && !reenq && follow_stays(p, t, cpu, woken, enq_flags))
+		return;
 	where = place(p, t, cpu, woken, reenq);
 	if (unlikely(t->rt1) && where == ARTIS_PLACE_RT_IDLE) {
 		rt = pick_rt1_rt(p, t);

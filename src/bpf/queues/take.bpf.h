@@ -15,6 +15,12 @@
 
 #define ARTIS_RESCUE_EVERY_NS 1000000
 
+/* follow.bpf.h: the own queue of some NRT CPU may hold a follower, as many looks ago; and what is
+ * done about it */
+u32 follow_hint;
+int take_followers(s32 by);
+int rescue_followers(s32 by);
+
 /* When NRT CPUs last looked for tasks stuck beneath real-time ones. */
 u64 rescue_looked_ns;
 
@@ -358,6 +364,8 @@ static __always_inline void serve_others(s32 cpu)
 		push_calm(llc_of(cpu));
 	if (unlikely(rt_queued_hint || handover_hint))
 		rescue(cpu);
+	if (unlikely(follow_hint))
+		rescue_followers(cpu);
 	if (scx_bpf_now() - group_of(cpu)->looked_ns >= policy.balance_ns)
 		balance(cpu);
 }
@@ -372,6 +380,8 @@ static __always_inline bool take_any(struct artis_cpu *c, s32 cpu)
 	if (take_own(c, cpu))
 		return true;
 	if (unlikely(rt_queued_hint) && take_from_rt())
+		return true;
+	if (unlikely(follow_hint) && take_followers(cpu))
 		return true;
 	return nr_groups > 1 && take_from_groups(cpu);
 }

@@ -10,12 +10,6 @@
 
 #include "tally.bpf.h"
 
-/* kernel/bpf/task_iter.c; scx's headers do not declare them */
-extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
-			     unsigned int flags) __ksym __weak;
-extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
-extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
-
 /* How @p is treated, which may run on NRT CPUs or may not. */
 static __always_inline u8 class_of(const struct task_struct *p, u32 rt1, bool movable)
 {

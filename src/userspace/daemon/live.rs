@@ -5,6 +5,7 @@
 use anyhow::Result;
 
 use super::classes::{Classes, Informed};
+use super::follow::{self, Follows};
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
 use crate::config::{CpuSet, KNOBS, Knob, Partition};
@@ -12,7 +13,7 @@ use crate::control::{Class, Reply, Request, State, Treatment};
 use crate::exit::Failure;
 
 /// A scheduler in charge, as far as it can be changed.
-pub trait InCharge {
+pub trait InCharge: Follows {
     /// Writes all policy constants and the sequence number.
     ///
     /// # Errors
@@ -68,6 +69,8 @@ pub fn answer(
         }
         Request::Class { pid, class } => set_class(*pid, *class, scheduler, classes),
         Request::Rule(request) => classes.answer(request, setup, scheduler),
+        Request::Follow { consumer, producers } => follow::answer(*consumer, producers, scheduler),
+        Request::Followers => follow::list(scheduler),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod classes;
 mod exit_report;
+pub mod follow;
 mod kernel;
 mod live;
 pub mod log;

@@ -176,6 +176,8 @@ metrics! {
             "Placed on an idle RT CPU: calm and preempted, or woken from a sleeping call";
         Placed ARTIS_STAT_PLACE_RT_STAY place_rt_stay "RT stay":
             "Left on the RT CPU where it computes";
+        Placed ARTIS_STAT_PLACE_FOLLOW place_follow "followed":
+            "Woken consumers sent to the CPU where their producers ran (ctl follow)";
         Placed ARTIS_STAT_PLACE_OWN place_own "own CPU":
             "Placed in the queue of the only CPU where it may run";
         Moved ARTIS_STAT_PUSH pushed "pushed":

@@ -15,9 +15,10 @@ pub mod c {
 pub mod replay;
 
 pub use c::{
-    artis_candidate as Candidate, artis_haul as Haul, artis_history as History,
-    artis_migration as Migration, artis_place_in as PlaceIn, artis_policy as Policy,
-    artis_rt_share as RtShare, artis_rt1_budget as Rt1Budget, artis_run as Run, artis_seat as Seat,
+    artis_candidate as Candidate, artis_follow_in as FollowIn, artis_haul as Haul,
+    artis_history as History, artis_learn as Learn, artis_migration as Migration,
+    artis_place_in as PlaceIn, artis_policy as Policy, artis_rt_share as RtShare,
+    artis_rt1_budget as Rt1Budget, artis_run as Run, artis_seat as Seat, artis_spot as Spot,
 };
 
 /// The unit of a share (ARTIS_SHARE_ONE).
@@ -92,6 +93,16 @@ functions! {
     haul_of = artis_haul_of(migration: Migration, from: &Seat, to: &Seat) -> Haul;
     haul_is_done = artis_haul_is_done(haul: &Haul) -> bool;
     haul_took = artis_haul_took(haul: &mut Haul, weight: u32);
+    who = artis_who(pid: u32, start_ns: u64) -> u64;
+    who_pid = artis_who_pid(who: u64) -> u32;
+    spot_is_better = artis_spot_is_better(s: &Spot, best: &Spot) -> bool;
+    follow_is_active = artis_follow_is_active(turn: u32, now: u32) -> bool;
+    tail_next = artis_tail_next(tail_ns: u64, ns: u64) -> u64;
+    follow_way = artis_follow_way(facts: &FollowIn) -> u32;
+    learn_woken = artis_learn_woken(learn: &mut Learn, who: u64);
+    learn_wakes = artis_learn_wakes(learn: &mut Learn, whom: u64);
+    learn_is_producer = artis_learn_is_producer(learn: &Learn, by: &Learn, who: u64) -> bool;
+    learn_has_stopped = artis_learn_has_stopped(learn: &Learn, who: u64) -> bool;
     steals = artis_steals(migration: Migration, task: &Candidate, haul: &Haul) -> bool;
 }
 

@@ -11,7 +11,7 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome, ShowsNothing};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{daemon, guest, locks, moves, times, verifier};
+use artis_vm::{daemon, guest, locks, mixer, moves, switch, times, verifier};
 use clap::{Args, Parser, Subcommand};
 
 /// Exit code of a scenario that cannot run here, as automake has it.
@@ -101,6 +101,18 @@ enum Cmd {
         #[command(flatten)]
         machine: Machine,
     },
+    /// Four waves, two mixers, an output and a monitor: what a sample takes, and who moves. Prints
+    /// lines of words separated by tabs
+    Mixer {
+        #[command(flatten)]
+        spec: mixer::Spec,
+    },
+    /// Two threads on one CPU that take turns with a mutex: from its release to the other
+    /// thread. Prints a line of words separated by tabs
+    Switch {
+        #[command(flatten)]
+        spec: switch::Spec,
+    },
     /// Threads that do nothing but wake up once a second, until a signal ends them
     Crowd { threads: u32 },
     /// One task of a known kind
@@ -169,6 +181,8 @@ fn run(command: Cmd) -> Result<ExitCode> {
             println!("{}", serde_json::to_string_pretty(&verifier::programs_besides(&known)?)?);
             daemon.finish()?;
         }
+        Cmd::Mixer { spec } => println!("{}", mixer::run(&spec)?),
+        Cmd::Switch { spec } => println!("{}", switch::run(&spec)?),
         Cmd::Crowd { threads } => crowd(threads)?,
         Cmd::Worker { board, slot, spec } => worker::run(&spec, &Board::open(&board)?, slot)?,
     }

@@ -14,9 +14,10 @@ use super::*;
 use crate::abi::NR_CALLS;
 use crate::cli::{Command, Opts};
 use crate::config::{CallTable, Layout, Machine, Policy};
-use crate::control::{self, Asked, Server};
+use crate::control::{self, Asked, Following, Server};
 use crate::daemon::classes::Source;
 use crate::daemon::classes::adoption::Adoption;
+use crate::daemon::follow::Followed;
 use crate::daemon::scheduler::news::{Item, Kind};
 use crate::daemon::setup::Wanted;
 
@@ -61,6 +62,20 @@ impl Informed for Fake {
 
     fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
         Ok(std::mem::take(&mut self.news))
+    }
+}
+
+impl Follows for Fake {
+    fn follow(&mut self, _: i32, _: &[i32]) -> Result<Followed> {
+        Ok(Followed::Done { before: 0, cpus: 4, realtime: false })
+    }
+
+    fn followers(&self) -> Result<(Vec<Following>, bool)> {
+        let comm = |name: &str| name.to_owned();
+        let (consumer_comm, producer_comm) = (comm("mixer"), comm("wave"));
+        let pair =
+            Following { consumer: 8, consumer_comm, producer: 7, producer_comm, learned: true };
+        Ok((vec![pair], false))
     }
 }
 
@@ -123,6 +138,7 @@ pub(in crate::daemon) fn setup(rt: &str) -> Setup {
         watchdog_ms: None,
         exit_dump_len: 0,
         ring_bytes: 4 << 20,
+        auto_follow: false,
         warnings: Vec::new(),
         libbpf: opts.libbpf,
     }
@@ -221,6 +237,23 @@ fn a_value_is_set_and_seen() {
     assert_eq!((fake.policy.seq, fake.policy.slice_nrt_ns), (2, 3_000_000));
     assert_eq!(fake.policy.cpu_kind, setup.policy.cpu_kind);
     assert_eq!((setup.wanted.values.predict_c_us, setup.wanted.seq), (2_000, 2), "for a restart");
+}
+
+#[test]
+fn followers_are_declared_and_listed() {
+    let daemon = Daemon::start(setup("2"), Fake::default());
+    assert_eq!(daemon.ctl(&["follow", "8", "7", "6"]).expect("taken"), "task 8 follows 7, 6\n");
+    let (code, text) = failure(daemon.ctl(&["follow", "8", "8"]));
+    assert_eq!((code, text.contains("itself")), (2, true), "{text}");
+    assert_eq!(
+        daemon.ctl(&["follow", "--stop", "8"]).expect("taken"),
+        "task 8 follows nobody (already)\n"
+    );
+    let table = daemon.ctl(&["follow", "--list"]).expect("told");
+    assert!(table.contains("8  mixer") && table.ends_with("7  wave  learned\n"), "{table}");
+    let json = daemon.ctl(&["follow", "--list", "--json"]).expect("told");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json[0]["producer"], &json[0]["learned"]), (&7.into(), &true.into()));
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     let rodata = skel.maps.rodata_data.as_mut().context("the BPF object has no constants")?;
     rodata.put_back = put_back as u32;
     rodata.daemon_tgid = std::process::id().cast_signed();
+    rodata.auto_follow = setup.auto_follow;
     rodata.dispatch_before_rt = kernel::dispatches_before_rt();
     // needed where ops.disable comes before the task has its new priority; on
     // older kernels its kfunc may be called from ops.cpu_release only

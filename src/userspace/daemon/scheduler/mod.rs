@@ -4,6 +4,7 @@
 
 mod change;
 mod constants;
+mod follow;
 pub mod news;
 mod read;
 mod report;
@@ -22,7 +23,7 @@ use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 use super::exit_report::ExitReport;
 use super::setup::Setup;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
-use crate::abi::{PutBack, artis_sample, artis_set_class, artis_walk};
+use crate::abi::{PutBack, artis_sample, artis_set_class, artis_set_follow, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
 use news::Herald;
@@ -105,6 +106,8 @@ unsafe impl ProgramContext for artis_sample {}
 unsafe impl ProgramContext for artis_walk {}
 // SAFETY: u32 only.
 unsafe impl ProgramContext for artis_set_class {}
+// SAFETY: u32 only.
+unsafe impl ProgramContext for artis_set_follow {}
 
 /// Has the kernel run a program (BPF_PROG_RUN) that reads and writes `context`. What it returns.
 fn run_with<T: ProgramContext>(program: &ProgramMut<'_>, context: &mut T) -> Result<i32> {

@@ -10,6 +10,7 @@ mod bodies;
 mod churn;
 mod control;
 mod evictions;
+mod follow;
 mod handover;
 mod hog;
 mod hotplug;
@@ -165,6 +166,7 @@ pub const ALL: &[Scenario] = &[
     adopt::ADOPT,
     adopt_storm::ADOPT_STORM,
     adopt_pi::ADOPT_PI,
+    follow::FOLLOW,
     handover::HANDOVER,
     hog::HOG_LOAD,
     waits::FORK_STORM_WAITS,
