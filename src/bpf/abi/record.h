@@ -21,7 +21,8 @@ enum artis_record_kind {
 	ARTIS_RECORD_LOST = 66, /* records that did not reach this stream */
 };
 
-#define ARTIS_RECORD_VERSION 1
+/* 2: RT1+ and followers, by which the numbers of enum artis_stat moved */
+#define ARTIS_RECORD_VERSION 2
 
 /* What is written while somebody watches; bits of `watching`. */
 enum artis_watch {

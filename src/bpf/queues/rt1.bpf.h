@@ -103,13 +103,14 @@ static __always_inline bool rt1_stays(const struct artis_cpu *c)
 }
 
 /*
- * The RT CPU with the lowest rank below @t's, or a negative number. Not one that another RT1+ task
- * is on its way to. Looks at each CPU once.
+ * The RT CPU with the lowest rank below @t's, or a negative number; of equal ones the one that
+ * real-time tasks use least, since those displace it. Not one that another RT1+ task is on its way
+ * to. Looks at each CPU once.
  */
 __noinline s32 lower_rt(struct artis_task *t)
 {
 	s32 cpu, best = -EBUSY;
-	u32 rank;
+	u32 rank, share = 0;
 
 	if (!t || !t->rt_allowed)
 		return -EBUSY;
@@ -117,12 +118,15 @@ __noinline s32 lower_rt(struct artis_task *t)
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 
-		if (c->kind != ARTIS_CPU_RT || rt1_waiting(c) || !gives_way(cpu, rank))
+		if (c->kind != ARTIS_CPU_RT || rt1_waiting(c))
+			continue;
+		if (c->curr_rt1 == rank && best >= 0 && c->rt.avg >= share)
+			continue;
+		if (!gives_way(cpu, best >= 0 ? rank + 1 : rank))
 			continue;
 		rank = c->curr_rt1;
+		share = c->rt.avg;
 		best = cpu;
-		if (!rank)
-			break;
 	}
 	return best;
 }

@@ -248,12 +248,12 @@ __noinline int rescue_from(s32 cpu)
 }
 
 /*
- * An RT1+ task runs on RT CPU @c, or one waits there, as at the look before: nobody should wait
- * beneath it, or wait on.
+ * An RT1+ task stays on RT CPU @c: nobody should wait beneath it; or one waits there beneath somebody
+ * higher as at the look before: it should not wait on. (One that nobody holds up is about to run.)
  */
 static __always_inline bool is_held_by_rt1(struct artis_cpu *c)
 {
-	u32 waiting = rt1_waiting(c);
+	u32 waiting = c->rt.in_rt || c->curr_rt1 ? rt1_waiting(c) : 0;
 	bool held = (waiting && c->rt1_looked_waiting) || rt1_stays(c);
 
 	c->rt1_looked_pid = c->curr_rt1 ? c->curr_pid : 0;

@@ -126,7 +126,7 @@ fn the_log_at_80x24() {
 
 #[test]
 fn the_totals_show_every_counter() {
-    let mut view = View::new(80, 60);
+    let mut view = View::new(80, 72);
     view.key(KeyCode::Char('t'));
     for counter in &COUNTERS {
         let title = counter.title;
