@@ -13,6 +13,9 @@
  */
 #define ARTIS_RT1_SLICE_NRT_NS 1000000
 
+/* So many RT1+ tasks at the head of a queue are passed over for the first that is none. */
+#define ARTIS_RT1_SCAN 512
+
 /* Some group's queue may hold an RT1+ task; a hint, as those of the groups. */
 u32 rt1_waits;
 
@@ -205,7 +208,7 @@ __noinline bool let_lower_run(s32 cpu, u64 dsq)
 	bpf_for_each(scx_dsq, p, dsq, 0) {
 		struct artis_task *t;
 
-		if (seen++ >= ARTIS_PUSH_SCAN)
+		if (seen++ >= ARTIS_RT1_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
 		if (!t || t->rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))

@@ -18,7 +18,7 @@ use crate::policy::{EXT, Policy, effective, gettid};
 pub const ADOPT_PI: Scenario = Scenario {
     name: "adopt_pi",
     what: "a PI mutex boosts an adopted owner for an RT0 task, and not for another adopted one",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
     run: adopt_pi,
 };

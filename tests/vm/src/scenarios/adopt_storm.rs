@@ -21,7 +21,7 @@ use crate::residue::Inventory;
 pub const ADOPT_STORM: Scenario = Scenario {
     name: "adopt_storm",
     what: "the daemon killed 20 times while tasks come, go and change: each is what it wants to be",
-    scope: Scope::Full,
+    scope: Scope::Asked,
     boot: &[],
     run: adopt_storm,
 };
