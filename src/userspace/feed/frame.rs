@@ -256,7 +256,8 @@ mod tests {
     #[test]
     fn another_version_and_damage_are_told() {
         let error = first(&record(kind::MOVE, 9, 100)).record().expect_err("another version");
-        assert!(error.to_string().contains("version 9, this scx_artis reads version 1"), "{error}");
+        let told = format!("version 9, this scx_artis reads version {VERSION}");
+        assert!(error.to_string().contains(&told), "{error}");
         let mut bytes = Vec::new();
         put(&mut bytes, kind::READING, 0, b"{");
         let error = first(&bytes).record().expect_err("no JSON");
