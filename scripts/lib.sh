@@ -47,6 +47,17 @@ set_up() {
     ((code == 0 || code == 2)) || exit "$code"
 }
 
+# room_for GIB WHAT: stops where there is less room in the repository's file system. What is there
+# of an earlier build counts as room, since it is built again in its place.
+room_for() {
+    local root free built
+    root=$(artis_root)
+    free=$(df -Pk "$root" | awk 'NR == 2 { print $4 }')
+    built=$(du -sk "$root/target" 2>/dev/null | cut -f 1) || true
+    ((free + ${built:-0} >= $1 << 20)) ||
+        die 1 "$((free >> 20)) GiB are free in $root" "$2 takes $1 GiB there"             "make room; 'cargo clean' removes what was built before"
+}
+
 # peer NAME: the path of another scheduler's program, built when it is not in the cache.
 peer() {
     local root log

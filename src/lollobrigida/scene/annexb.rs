@@ -211,7 +211,7 @@ fn sched(block: &Fields, found: &mut Vec<Found>) -> Sched {
             Sched::Idle
         }
         Policy::Rt1 => {
-            found.push(group::rt1(block, "use FIFO, or DEADLINE in the TOML form"));
+            found.push(group::rt1(block));
             Sched::Idle
         }
     }

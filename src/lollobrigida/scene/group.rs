@@ -152,7 +152,7 @@ fn sched(fields: &Fields, found: &mut Vec<Found>) -> Sched {
             let todo = "take it out: the kernel refuses DEADLINE tasks that may not run everywhere";
             fields.refuse(&["cpus", "cpu_mask"], "contradicts DEADLINE", todo, found);
         }
-        Policy::Rt1 => found.push(rt1(fields, "use FIFO, or DEADLINE with its runtime")),
+        Policy::Rt1 => found.push(rt1(fields)),
     }
     match policy {
         Policy::Normal => Sched::Normal { nice },
@@ -165,11 +165,13 @@ fn sched(fields: &Fields, found: &mut Vec<Found>) -> Sched {
     }
 }
 
-/// The mistake of asking for scx_artis' firm class.
-pub(super) fn rt1(fields: &Fields, help: &str) -> Found {
-    Found::new(fields.value_span("sched"), "RT1 cannot be had yet", "no scheduler has such tasks")
+/// The mistake of asking for scx_artis' firm class, which a scene cannot give: it would be another
+/// scene under other schedulers.
+pub(super) fn rt1(fields: &Fields) -> Found {
+    let at = fields.value_span("sched");
+    Found::new(at, "RT1 is no policy of the kernel", "a class that scx_artis gives")
         .key("sched")
-        .help(help)
+        .help("use FIFO: under scx_artis:\"--adopt\" that is RT1+ of the same priority")
 }
 
 fn deadline(fields: &Fields, found: &mut Vec<Found>) -> Sched {

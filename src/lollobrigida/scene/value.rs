@@ -86,7 +86,7 @@ pub(super) enum Policy {
     Fifo,
     Rr,
     Deadline,
-    /// scx_artis' firm class, of which there is none yet.
+    /// scx_artis' firm class: refused, with advice.
     Rt1,
 }
 

@@ -69,7 +69,11 @@ pub fn answer(
         }
         Request::Class { pid, class } => set_class(*pid, *class, scheduler, classes),
         Request::Rule(request) => classes.answer(request, setup, scheduler),
-        Request::Follow { consumer, producers } => follow::answer(*consumer, producers, scheduler),
+        Request::Follow { consumer, producers } => {
+            let reply = follow::answer(*consumer, producers, scheduler)?;
+            classes.set_followed_by_hand(*consumer, producers)?;
+            Ok(reply)
+        }
         Request::Followers => follow::list(scheduler),
     }
 }

@@ -65,7 +65,7 @@ pub struct Rule {
     pub calls: BTreeMap<String, CallClass>,
     /// Names of the tasks that it follows, its producers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub follows: Vec<String>,
+    pub follows: Vec<NameGlob>,
     /// May it be adopted, if it is a SCHED_FIFO or SCHED_RR task?
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopt: Option<bool>,

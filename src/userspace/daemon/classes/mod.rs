@@ -3,6 +3,7 @@
 //! ([`super::scheduler::news`]), this decides, BPF does as it is told.
 
 pub mod adoption;
+mod affinity;
 pub mod facts;
 mod request;
 mod rules;
@@ -21,6 +22,7 @@ use crate::config::Partition;
 use crate::control::Treatment;
 use crate::exit::Failure;
 use adoption::Adoption;
+use affinity::Affinity;
 use facts::Facts;
 use rules::Rules;
 pub use source::Source;
@@ -55,6 +57,7 @@ pub struct Classes {
     adoption: Adoption,
     /// Tasks that the user treats by hand; rules leave them alone.
     by_hand: BTreeMap<i32, ByHand>,
+    affinity: Affinity,
     /// What the scheduler in charge tells.
     heard: Vec<Kind>,
     /// The process that nothing is decided of: the daemon has to get a CPU before those it
@@ -81,6 +84,7 @@ impl Classes {
             rules: rules.map_err(wrong)?,
             adoption,
             by_hand: BTreeMap::new(),
+            affinity: Affinity::default(),
             heard: Vec::new(),
             own_tgid: std::process::id().cast_signed(),
         })
@@ -109,6 +113,7 @@ impl Classes {
         for (pid, hand) in &self.by_hand {
             scheduler.set_class(*pid, &hand.treatment)?;
         }
+        self.affinity.begin(scheduler)?;
         self.settle(self.rules.clone(), setup, scheduler)
     }
 
@@ -134,16 +139,24 @@ impl Classes {
             log::warn!("news of tasks were lost in a storm of them: all tasks are looked at");
             self.look_at_all(&setup.partition, scheduler)?;
         }
-        for (pid, comm) in tasks {
-            match Facts::read(pid) {
+        let mut follow = false;
+        for (pid, comm) in &tasks {
+            match Facts::read(*pid) {
                 Ok(Some(task)) => {
-                    // /proc may tell the name before for a moment
-                    let task = Facts { comm: comm.unwrap_or(task.comm), ..task };
-                    self.look_at(&task, &setup.partition, scheduler);
+                    let task = named(task, comm.as_ref());
+                    follow |= self.look_at(&task, &setup.partition, scheduler);
                 }
                 Ok(None) => {} // it has ended
                 Err(error) => log::warn!("task {pid} is treated as before: {error:#}"),
             }
+        }
+        if follow {
+            let all = Facts::all().context("listing the tasks")?.into_iter();
+            let all = all.map(|task| {
+                let comm = tasks.get(&task.pid).and_then(Option::as_ref);
+                named(task, comm)
+            });
+            self.align(&all.collect::<Vec<_>>(), scheduler);
         }
         Ok(())
     }
@@ -168,6 +181,14 @@ impl Classes {
             self.by_hand.insert(pid, ByHand { start_ticks, treatment });
         }
         Ok(())
+    }
+
+    /// The user has said whom this task follows, whatever rules say.
+    ///
+    /// # Errors
+    /// When a task cannot be read.
+    pub fn set_followed_by_hand(&mut self, consumer: i32, producers: &[i32]) -> Result<()> {
+        self.affinity.set_by_hand(consumer, producers)
     }
 
     /// The end: tasks that were adopted are what they were again.
@@ -209,37 +230,68 @@ impl Classes {
     }
 
     fn look_at_all(&mut self, partition: &Partition, scheduler: &mut impl InCharge) -> Result<()> {
-        for task in Facts::all().context("listing the tasks")? {
-            self.look_at(&task, partition, scheduler);
+        let all = Facts::all().context("listing the tasks")?;
+        let mut follow = false;
+        for task in &all {
+            follow |= self.look_at(task, partition, scheduler);
+        }
+        if follow {
+            self.align(&all, scheduler);
         }
         Ok(())
     }
 
-    /// Decides about one task. What fails is told, and the task treated as before.
-    fn look_at(&mut self, task: &Facts, partition: &Partition, scheduler: &mut impl InCharge) {
+    /// Has tasks follow whom the rules have them follow.
+    fn align(&mut self, all: &[Facts], scheduler: &mut impl InCharge) {
+        let Self { affinity, rules, adoption, own_tgid, .. } = self;
+        let wanted = |task: &Facts| match task.tgid == *own_tgid {
+            true => &[][..],
+            false => rules.verdict(&adoption.as_it_was(task.clone())).follows,
+        };
+        affinity.align(all, wanted, scheduler);
+    }
+
+    /// Decides about one task. What fails is told, and the task treated as before. Returns whether
+    /// it has to be seen who follows whom now.
+    fn look_at(
+        &mut self,
+        task: &Facts,
+        partition: &Partition,
+        scheduler: &mut impl InCharge,
+    ) -> bool {
         if task.kernel || task.tgid == self.own_tgid {
-            return;
+            return false;
         }
         let said = self.rules.verdict(&self.adoption.as_it_was(task.clone()));
         let Facts { pid, comm, .. } = task;
         let treatment = &said.treatment;
         let may_adopt = said.may_adopt;
+        let is_followed = self.rules.are_followed(comm);
+        let follow = self.affinity.concerns(task, said.follows, is_followed);
         match self.adoption.consider(task, may_adopt, treatment, partition, scheduler) {
-            Ok(true) => return,
+            Ok(true) => return follow,
             Ok(false) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is not adopted: {error:#}"),
         }
         match scheduler.set_class(*pid, treatment) {
             Ok(Some(before)) if before != *treatment && !before.by_hand => {
                 log::debug!(
-                    "task {pid} ({comm}): rule {:?}, {treatment:?}, follows {:?}",
-                    said.nr,
-                    said.follows
+                    "task {pid} ({comm}): rule {:?}, {treatment:?}",
+                    said.nr
                 );
             }
             Ok(_) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is treated as before: {error:#}"),
         }
+        follow
+    }
+}
+
+/// With the name that the news told: /proc may tell the one before for a moment.
+fn named(task: Facts, comm: Option<&String>) -> Facts {
+    match comm {
+        Some(comm) => Facts { comm: comm.clone(), ..task },
+        None => task,
     }
 }
 

@@ -33,6 +33,8 @@ pub(in crate::daemon) struct Fake {
     /// Each task whose treatment was set, in the order of time.
     pub classes: Vec<(i32, Treatment)>,
     pub tables: Vec<(u32, [u8; NR_CALLS])>,
+    /// Each consumer that was told whom to follow, in the order of time.
+    pub followed: Vec<(i32, Vec<i32>)>,
     /// The kinds of news that are wanted, each time that they were set.
     pub wanted: Vec<Vec<Kind>>,
     /// The news to be told next, and whether some are missing.
@@ -66,7 +68,8 @@ impl Informed for Fake {
 }
 
 impl Follows for Fake {
-    fn follow(&mut self, _: i32, _: &[i32]) -> Result<Followed> {
+    fn follow(&mut self, consumer: i32, producers: &[i32]) -> Result<Followed> {
+        self.followed.push((consumer, producers.to_vec()));
         Ok(Followed::Done { before: 0, cpus: 4, realtime: false })
     }
 

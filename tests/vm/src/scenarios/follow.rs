@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, enough, say};
-use crate::daemon::Daemon;
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
 use crate::mixer::Report;
@@ -49,15 +49,11 @@ fn follow(ctx: &Ctx) -> Result<Outcome> {
 
 /// What `scx_artis ctl follow` says, if its exit code is this one.
 fn ctl(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
-    let ended = Daemon::run(&ctx.program, &[&["ctl", "follow"], args].concat())?;
-    let text = ended.output.lines().filter_map(|l| l.split_once("| ")).map(|(_, l)| l);
-    let text = text.collect::<Vec<_>>().join("\n");
-    ensure!(ended.code == code, "ctl follow {args:?}: {}, not {code}: {text}", ended.code);
-    Ok(text)
+    told(ctx, &[&["follow"], args].concat(), code)
 }
 
 /// Consumer, producer and whether it is learned, of each pair.
-fn pairs(ctx: &Ctx) -> Result<Vec<(u64, u64, bool)>> {
+pub fn pairs(ctx: &Ctx) -> Result<Vec<(u64, u64, bool)>> {
     let all: Vec<Value> = serde_json::from_str(&ctl(ctx, &["--list", "--json"], 0)?)?;
     let pair = |v: &Value| {
         Some((v["consumer"].as_u64()?, v["producer"].as_u64()?, v["learned"].as_bool()?))

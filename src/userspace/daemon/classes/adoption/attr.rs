@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a task was before it was adopted, and the attributes (sched_setattr(2)) that it has while
 //! it is. They say themselves what it was, and a fork copies them: a child that nobody has heard of
-//! is known by them. See docs/decisions/0015-adoption.md.
+//! is known by them. See docs/decisions/0016-adoption.md.
 
 use std::fs;
 use std::io;

@@ -5,7 +5,7 @@ mod matching;
 mod tables;
 
 use super::facts::Facts;
-use crate::config::rules::Rule;
+use crate::config::rules::{NameGlob, Rule};
 use crate::control::{RuleShown, Treatment};
 use crate::daemon::scheduler::news::Kind;
 use tables::Tables;
@@ -38,7 +38,7 @@ pub struct Verdict<'a> {
     /// Have rules nothing against its adoption?
     pub may_adopt: bool,
     /// Names of the tasks that it follows.
-    pub follows: &'a [String],
+    pub follows: &'a [NameGlob],
 }
 
 impl Rules {
@@ -83,6 +83,12 @@ impl Rules {
         }
     }
 
+    /// Has a rule somebody follow tasks of this name?
+    pub fn are_followed(&self, comm: &str) -> bool {
+        let mut names = self.entries.iter().flat_map(|entry| &entry.rule.follows);
+        names.any(|name| name.is_match(comm))
+    }
+
     /// What has to be heard of for the verdicts to stay true.
     ///
     /// A child is treated as its parent is until there are other news of it, so forks matter only
@@ -92,11 +98,13 @@ impl Rules {
         let by_id = any(|rule| rule.pid.is_some() || rule.tgid.is_some() || rule.parent.is_some());
         // a child of a real-time task need not be one (SCHED_RESET_ON_FORK)
         let by_policy = any(|rule| rule.policy.is_some());
+        // a producer is known by its name, which a child has from its parent, and by its cgroup
+        let follow = any(|rule| !rule.follows.is_empty());
         [
-            (by_id || by_policy, &[Kind::Fork, Kind::ForkRt][..]),
+            (by_id || by_policy || follow, &[Kind::Fork, Kind::ForkRt][..]),
             (!self.is_empty(), &[Kind::Exec]),
-            (any(|rule| rule.comm.is_some() || rule.comm_regex.is_some()), &[Kind::Name]),
-            (any(|rule| rule.cgroup.is_some()), &[Kind::Cgroup]),
+            (any(|rule| rule.comm.is_some() || rule.comm_regex.is_some()) || follow, &[Kind::Name]),
+            (any(|rule| rule.cgroup.is_some()) || follow, &[Kind::Cgroup]),
             (by_policy, &[Kind::ToRt, Kind::FromRt]),
         ]
         .iter()

@@ -68,7 +68,7 @@ fn the_first_one_decides() {
     assert_eq!(verdict.nr, Some(2));
     assert_eq!(verdict.treatment.class, Class::Rt1 { priority: 2, round_robin: true });
     assert!(!verdict.treatment.rt_cpus && !verdict.may_adopt);
-    assert_eq!(verdict.follows, ["a"]);
+    assert!(verdict.follows[0].is_match("a"));
     let none = Rules::default();
     let verdict = none.verdict(&task());
     assert_eq!((verdict.treatment, verdict.may_adopt), (Treatment::default(), true));
@@ -86,6 +86,7 @@ fn only_the_news_that_can_change_a_verdict_are_wanted() {
         ("pid=1", &[Fork, ForkRt, Exec]),
         ("tgid=1", &[Fork, ForkRt, Exec]),
         ("parent=x", &[Fork, ForkRt, Exec]),
+        ("user=0 follows=[\"a\"]", &[Fork, ForkRt, Exec, Name, Cgroup]),
         ("policy=rr", &[Fork, ForkRt, Exec, ToRt, FromRt]),
     ] {
         assert_eq!(rules(&[words]).wants(), wanted, "{words}");
