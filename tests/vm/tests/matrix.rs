@@ -19,7 +19,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 const KERNELS: [(&str, bool); 4] =
     [("6.18", true), ("7.0-rt", true), ("newest", false), ("floor", false)];
 /// More than any scenario takes; a guest that hangs is ended.
-const TIMEOUT_SECS: &str = "150";
+const TIMEOUT_SECS: &str = "300";
 /// Exit code of `artis-guest scenario` for what cannot run in this guest.
 const SKIPPED: i32 = 77;
 /// So often a guest is booted again that died of the emulator, see [`failure::is_emulators`].
