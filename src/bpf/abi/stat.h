@@ -129,6 +129,12 @@ struct artis_cpu {
 	u32 curr_pid;
 	/* its RT1+ priority, 0: an NRT task */
 	u32 curr_rt1;
+	/* rank of the ext task that ran last, if that was preempted, else 0 */
+	u32 left_rt1;
+	/* the rt/dl task that runs here, or the last one, is a kernel thread */
+	u32 rt_kthread;
+	/* rank of the ext task that ran last on this NRT CPU, if it may use RT CPUs, else 0 */
+	u32 rt1_away;
 	/* runnable RT1+ tasks of this RT CPU; changed by any CPU */
 	u32 rt1_nr;
 	/* when an NRT CPU last looked: the RT1+ task that ran here, 0: none; how many waited */

@@ -17,6 +17,7 @@ static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_
 	c->rt_since_ns = now;
 	c->rt_pid = p->pid;
 	c->rt_policy = p->policy;
+	c->rt_kthread = !!(p->flags & PF_KTHREAD);
 	__builtin_memcpy(c->rt_comm, p->comm, sizeof(c->rt_comm));
 }
 
@@ -48,8 +49,14 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 	/* what was handed over to this CPU is another's to take */
 	if (unlikely(c->inbox) && is && !was)
 		wake_some_nrt();
-	/* the ext task that was preempted lies in the local queue now */
-	if (put_back == ARTIS_PUT_BACK_EAGER && is && !was && !(prev->flags & PF_IDLE))
+	/*
+	 * The ext task that was preempted lies in the local queue now. An RT1+ task has a better
+	 * place, unless it is a kernel thread that came: those are gone soon as a rule.
+	 */
+	if (is && !was && !(prev->flags & PF_IDLE) &&
+	    (put_back == ARTIS_PUT_BACK_EAGER ||
+	     (put_back == ARTIS_PUT_BACK_LAZY && unlikely(c->left_rt1) &&
+	      !(next->flags & PF_KTHREAD))))
 		scx_bpf_reenqueue_local_from_anywhere();
 	return 0;
 }

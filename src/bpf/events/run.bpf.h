@@ -49,6 +49,9 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		t->nrt_cpu = cpu;
 		t->on_rt = false;
 		group_join(t, cpu);
+		c->rt1_away = t->rt_allowed ? t->rt1 : 0;
+		if (unlikely(c->rt1_away))
+			rt1_away_hint = 1;
 	} else if (!t->on_rt && t->movable) {
 		t->on_rt = true;
 		t->moved_exec_ns = t->exec_start_ns;
@@ -77,8 +80,10 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->ext_running = 0;
 	c->curr_pid = 0;
 	c->curr_rt1 = 0;
+	c->left_rt1 = 0;
 	if (!t)
 		return;
+	c->left_rt1 = runnable ? t->rt1 : 0;
 	settle(c, cpu, t, p);
 	if (!runnable)
 		seat_leave(t);

@@ -19,6 +19,9 @@
 /* Some group's queue may hold an RT1+ task; a hint, as those of the groups. */
 u32 rt1_waits;
 
+/* Some NRT CPU may run an RT1+ task that may use RT CPUs; a hint, as those of the groups. */
+u32 rt1_away_hint;
+
 static __always_inline u64 turn_ns(void)
 {
 	return (u64)policy.rt1_rr_ms * 1000000;
@@ -85,12 +88,18 @@ static __always_inline bool has_rt_task(const struct artis_cpu *c, s32 cpu)
 	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
 }
 
-/* Would an RT1+ task of @rank run at once on @cpu? Not beneath a real-time task, nor behind its like. */
+/*
+ * Would an RT1+ task of @rank run at once on @cpu? Not beneath a real-time task, nor behind its
+ * like. But a kernel thread of that class is soon gone as a rule: on PREEMPT_RT one runs on this
+ * very CPU for each timer, and wakes the task that asks.
+ */
 static __always_inline bool gives_way(s32 cpu, u32 rank)
 {
 	const struct artis_cpu *c = cpu_of(cpu);
 
-	return c->curr_rt1 < rank && !has_rt_task(c, cpu) && !is_throttled(c);
+	if (c->curr_rt1 >= rank || is_throttled(c))
+		return false;
+	return c->rt.in_rt ? c->rt_kthread : !has_rt_task(c, cpu);
 }
 
 /* So many RT1+ tasks wait on RT CPU @c, or are on their way to it. */
@@ -132,6 +141,33 @@ __noinline s32 lower_rt(struct artis_task *t)
 		best = cpu;
 	}
 	return best;
+}
+
+/*
+ * NRT CPU @c runs an RT1+ task that may use RT CPUs, and did so at the look before: may it go to one
+ * now? Slices end at ticks, which can be 10 ms apart.
+ */
+__noinline bool could_return(struct artis_cpu *c)
+{
+	u32 rank, pid;
+	s32 cpu;
+
+	if (!c || !c->ext_running || !c->rt1_away)
+		return false;
+	rt1_away_hint = 1;
+	rank = c->rt1_away;
+	pid = c->curr_pid;
+	if (c->rt1_looked_pid != pid) {
+		c->rt1_looked_pid = pid;
+		return false;
+	}
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *rt = cpu_of(cpu);
+
+		if (rt->kind == ARTIS_CPU_RT && !rt1_waiting(rt) && gives_way(cpu, rank))
+			return true;
+	}
+	return false;
 }
 
 /* The NRT CPU near @here, but not @except, with the lowest rank below @t's, or a negative number. */

@@ -182,6 +182,28 @@ __noinline int push_calm(u32 group)
 }
 
 /*
+ * RT1+ task @p, where @it is in the queue where it waits, runs on an RT CPU at once if it may and
+ * somebody lower does there.
+ */
+static __always_inline bool give_rt1(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				     struct artis_task *t)
+{
+	s32 to = may_go_to_rt(t, facts_of(p, t, true)) ? lower_rt(t) : -EBUSY;
+
+	if (to < 0 || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
+		return false;
+	scx_bpf_dsq_move_set_slice(it, slice_rt(t));
+	scx_bpf_dsq_move_set_vtime(it, rt_vtime(t, to));
+	if (!scx_bpf_dsq_move_vtime(it, p, own_dsq(to), 0))
+		return false;
+	seat_join(t, seat_of_cpu(to));
+	count_why(t, ARTIS_STAT_RETURN);
+	gave_to_rt(to);
+	preempt_for_rt1(to);
+	return true;
+}
+
+/*
  * The highest RT1+ task that waits in the queue of @by's group runs at once where somebody lower
  * does: on an RT CPU if it may, else on another NRT CPU, which has its next task already.
  */
@@ -199,18 +221,8 @@ __noinline int push_rt1(s32 by)
 		if (!t || !t->rt1)
 			break;
 		g->rt1_hint = 1;
-		to = may_go_to_rt(t, facts_of(p, t, true)) ? lower_rt(t) : -EBUSY;
-		if (to >= 0 && bpf_cpumask_test_cpu(to, p->cpus_ptr)) {
-			scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_rt(t));
-			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, rt_vtime(t, to));
-			if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, own_dsq(to), 0))
-				break;
-			seat_join(t, seat_of_cpu(to));
-			count_why(t, ARTIS_STAT_RETURN);
-			gave_to_rt(to);
-			preempt_for_rt1(to);
+		if (give_rt1(BPF_FOR_EACH_ITER, p, t))
 			break;
-		}
 		to = lower_nrt(t, by, by);
 		if (to >= 0)
 			preempt_for_rt1(to);
@@ -235,6 +247,9 @@ __noinline int rescue_from(s32 cpu)
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
 		if (!t || !t->movable || is_migration_disabled(p))
 			continue;
+		if (unlikely(t->rt1) && give_rt1(BPF_FOR_EACH_ITER, p, t))
+			continue;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_away(t, policy.slice_nrt_ns));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, order_of(t, t->vtime));
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, group_dsq(t->group), 0))
 			continue;
@@ -263,7 +278,8 @@ static __always_inline bool is_held_by_rt1(struct artis_cpu *c)
 
 /*
  * Every millisecond, some NRT CPU looks at all CPUs that a real-time task holds: RT
- * CPUs for longer than rescue_ns, and NRT CPUs to which something was handed over.
+ * CPUs for longer than rescue_ns, and NRT CPUs to which something was handed over; and at the NRT
+ * CPUs from which an RT1+ task could go back to an RT CPU.
  */
 __noinline int rescue(s32 by)
 {
@@ -277,9 +293,12 @@ __noinline int rescue(s32 by)
 	if (handover_hint)
 		drain_held(by);
 	rt_queued_hint = 0;
+	rt1_away_hint = 0;
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 
+		if (c->kind == ARTIS_CPU_NRT && unlikely(c->rt1_away) && could_return(c))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		if (c->kind != ARTIS_CPU_RT || !c->own_hint)
 			continue;
 		any = true;
@@ -362,7 +381,7 @@ static __always_inline void serve_others(s32 cpu)
 		push_rt1(cpu);
 	if (unlikely(group_of(cpu)->calm_hint))
 		push_calm(llc_of(cpu));
-	if (unlikely(rt_queued_hint || handover_hint))
+	if (unlikely(rt_queued_hint || handover_hint || rt1_away_hint))
 		rescue(cpu);
 	if (unlikely(follow_hint))
 		rescue_followers(cpu);

@@ -179,7 +179,11 @@ mod tests {
         names.iter().map(|name| (*name).to_owned().try_into().expect("a glob")).collect()
     }
 
-    fn aligned(affinity: &mut Affinity, tasks: &[Facts], names: &[NameGlob]) -> Vec<(i32, Vec<i32>)> {
+    fn aligned(
+        affinity: &mut Affinity,
+        tasks: &[Facts],
+        names: &[NameGlob],
+    ) -> Vec<(i32, Vec<i32>)> {
         let mut fake = Fake::default();
         let wanted = |task: &Facts| if task.comm == "mix" { names } else { &[] };
         affinity.align(tasks, wanted, &mut fake);

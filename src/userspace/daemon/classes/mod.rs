@@ -275,10 +275,7 @@ impl Classes {
         }
         match scheduler.set_class(*pid, treatment) {
             Ok(Some(before)) if before != *treatment && !before.by_hand => {
-                log::debug!(
-                    "task {pid} ({comm}): rule {:?}, {treatment:?}",
-                    said.nr
-                );
+                log::debug!("task {pid} ({comm}): rule {:?}, {treatment:?}", said.nr);
             }
             Ok(_) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is treated as before: {error:#}"),

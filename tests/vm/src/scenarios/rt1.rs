@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
-use crate::guest::pause;
+use crate::guest::{pause, preempt_rt};
 use crate::load::Workers;
 use crate::observe::Observer;
 use crate::occupancy::Occupancy;
@@ -146,6 +146,9 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
 
 /// Of their time, on RT CPUs.
 const ON_RT: f64 = 0.95;
+/// The same on PREEMPT_RT, where a kernel thread of a real-time class runs for each timer of an RT
+/// CPU: 0.91 to 0.97 were seen, on two cores that emulate four.
+const ON_RT_PREEMPT_RT: f64 = 0.85;
 /// In the window of 5 s; work is counted in units of computing.
 const PERIODS: u64 = 1000;
 
@@ -190,7 +193,8 @@ fn places(ctx: &Ctx) -> Result<Outcome> {
         ));
         let periods = counts[i].1 - counts[i].0;
         ensure!(periods * 10 >= PERIODS * 8, "RT1+ {i} did {periods} of its {PERIODS} periods");
-        ensure!(part >= ON_RT, "RT1+ {i} ran on RT CPUs for {:.1} % of its time", part * 100.0);
+        let bar = if preempt_rt() { ON_RT_PREEMPT_RT } else { ON_RT };
+        ensure!(part >= bar, "RT1+ {i} ran on RT CPUs for {:.1} % of its time", part * 100.0);
     }
     ensure!(
         report.rt.endangering + report.rt.faults == 0,
