@@ -77,14 +77,11 @@ static __always_inline bool is_throttled(const struct artis_cpu *c)
 	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
 }
 
-/* A real-time task runs or waits on @cpu; before the switch to it, too. */
-static __always_inline bool has_rt_task(const struct artis_cpu *c, s32 cpu)
+/* A real-time task is runnable on @cpu. In ops.dispatch, one that goes to sleep no longer is. */
+static __always_inline bool has_rt_task(s32 cpu)
 {
-	const struct rq *rq;
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
 
-	if (c->rt.in_rt)
-		return true;
-	rq = bpf_per_cpu_ptr(&runqueues, cpu);
 	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
 }
 
@@ -99,7 +96,7 @@ static __always_inline bool gives_way(s32 cpu, u32 rank)
 
 	if (c->curr_rt1 >= rank || is_throttled(c))
 		return false;
-	return c->rt.in_rt ? c->rt_kthread : !has_rt_task(c, cpu);
+	return c->rt.in_rt ? c->rt_kthread : !has_rt_task(cpu);
 }
 
 /* So many RT1+ tasks wait on RT CPU @c, or are on their way to it. */

@@ -31,7 +31,7 @@ u64 rescue_looked_ns;
  */
 static __always_inline bool rt_is_next(s32 cpu)
 {
-	return dispatch_before_rt && has_rt_task(cpu_of(cpu), cpu);
+	return dispatch_before_rt && has_rt_task(cpu);
 }
 
 static __always_inline bool is_queued(const struct task_struct *p)
