@@ -10,6 +10,7 @@ function end_of_file() {
             lat[who, kind, column[i]] = lat[who, kind, column[i]] " " (column[i] == "max" ? max : quantile(share[i]))
     total = bins = max = 0
 }
+function p99_delay(who,    a, n) { n = sorted(delays[who], a); return n ? a[int(0.99 * n + 0.999)] : 0 }
 function cell(who, what) { return sprintf("%d (%d to %d)", median(lat[who, kindof, what]), lowest(lat[who, kindof, what]), highest(lat[who, kindof, what])) }
 function bar(text, one, other, limit) {
     if (other) printf "bar: %-34s %.2f, to be at most %.2f: %s\n", text, ratio(one, other), limit, verdict(ratio(one, other) <= limit)
@@ -33,6 +34,8 @@ kind != "migrate" && /^# Histogram Overflows:/ { total += $4 }
 kind == "migrate" && /^run / { runs[who]++ }
 kind == "migrate" && /^failed/ { failed[who]++ }
 kind == "migrate" && /Passed!/ { passed[who]++ }
+# when each thread began, us after all were let go; the first, lowest one has to wait for a CPU
+kind == "migrate" && /^ +[0-9]+: / { for (i = 3; i <= NF; i++) delays[who] = delays[who] " " $i }
 END {
     end_of_file()
     n = split(turn, name, " ")
@@ -51,7 +54,10 @@ END {
     }
     print ""
     for (i = 1; i <= n; i++)
-        if (runs[name[i]]) printf "rt-migrate-test under %-8s %d of %d runs passed\n", name[i], passed[name[i]], runs[name[i]]
+        if (runs[name[i]])
+            printf "rt-migrate-test under %-8s %d of %d runs passed; the four highest threads began after %d us (p99 of %d)\n",
+                name[i], passed[name[i]], runs[name[i]], late[name[i]] = p99_delay(name[i]), split(delays[name[i]], all, " ")
+    bar("start delay p99 artis / default", late["artis"], late["default"], 2)
     bar("firm p99 artis / default", median(lat["artis", "firm", "p99"]), median(lat["default", "firm", "p99"]), 1.5)
     bar("hard p99 artis / artis alone", median(lat["artis", "hard", "p99"]), median(lat["alone", "hard", "p99"]), 1.1)
 }
