@@ -125,6 +125,8 @@ struct artis_cpu {
 	u64 section_since_ns;
 	/* virtual time of the ext task running here when it began; read by others */
 	u64 curr_vtime;
+	/* when something was last inserted into its own queue, ns */
+	u64 own_hint_ns;
 	/* thread id of the ext task running here, 0: none */
 	u32 curr_pid;
 	/* its RT1+ priority, 0: an NRT task */

@@ -222,6 +222,7 @@ static __always_inline void insert_own(struct task_struct *p, struct artis_task 
 {
 	seat_join(t, seat_of_cpu(cpu));
 	scx_bpf_dsq_insert_vtime(p, own_dsq(cpu), slice_ns, order_of(t, vtime), enq_flags);
+	cpu_of(cpu)->own_hint_ns = scx_bpf_now();
 	cpu_of(cpu)->own_hint = 1;
 }
 

@@ -15,6 +15,9 @@
 
 #define ARTIS_RESCUE_EVERY_NS 1000000
 
+/* From ops.enqueue's insertion to the kernel's, with time to spare. */
+#define ARTIS_INSERTED_NS 100000000
+
 /* follow.bpf.h: the own queue of some NRT CPU may hold a follower, as many looks ago; and what is
  * done about it */
 u32 follow_hint;
@@ -55,7 +58,13 @@ static __always_inline bool take_own(struct artis_cpu *c, s32 cpu)
 		return false;
 	if (scx_bpf_dsq_move_to_local(own_dsq(cpu), 0))
 		return true;
-	/* whoever inserts sets the hint after the task is in: look again before it is off */
+	/*
+	 * What ops.select_cpu and ops.enqueue insert is in once they have returned: whoever looks
+	 * before that must leave the hint on. Nobody takes so long, even in emulation.
+	 */
+	if ((s64)(scx_bpf_now() - c->own_hint_ns) < ARTIS_INSERTED_NS)
+		return false;
+	/* whoever moves a task here sets the hint afterwards: look again before it is off */
 	c->own_hint = 0;
 	if (scx_bpf_dsq_nr_queued(own_dsq(cpu)))
 		c->own_hint = 1;
@@ -136,7 +145,8 @@ static __always_inline s32 pick_hungry_rt(u32 group)
 	s32 cpu = (s32)g->asking - 1;
 
 	g->asking = 0;
-	if (cpu >= 0 && is_rt_cpu(cpu) && !cpu_of(cpu)->ext_running && !cpu_of(cpu)->own_hint) {
+	if (cpu >= 0 && is_rt_cpu(cpu) && !cpu_of(cpu)->ext_running &&
+	    !scx_bpf_dsq_nr_queued(own_dsq(cpu))) {
 		scx_bpf_test_and_clear_cpu_idle(cpu);
 		return cpu;
 	}

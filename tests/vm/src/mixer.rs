@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The cooperative mixer of De Marchi's slides on task affinity (seeds/004): four waves feed two
+//! The cooperative mixer of De Marchi's "Multi-core scheduling optimizations for soft real-time
+//! applications": four waves feed two
 //! mixers, which feed an output, which feeds a monitor. Threads that share buffers and wake each
 //! other; what a sample takes from the first wave's begin to the monitor, and who changes its CPU.
 

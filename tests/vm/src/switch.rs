@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The thread-switch time of "Le Temps Réel sous Linux" (seeds/003): two threads on one CPU
+//! The thread-switch time of "Le Temps Réel sous Linux": two threads on one CPU
 //! take turns with a mutex. How long from its release in one until the other runs with it?
 
 use std::fmt;
