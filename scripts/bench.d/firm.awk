@@ -1,14 +1,10 @@
 # Reads the files firm.NAME.ROUND and hard.NAME.ROUND (cyclictest's histograms) and
 # migrate.NAME.ROUND (what rt-migrate-test -q -c said in each run).
-function quantile(q,    i, sum) { # of the histogram of this file
-    for (i = 0; i < bins; i++) { sum += count[i]; if (sum >= q * total) return value[i] }
-    return max
-}
 function end_of_file() {
     if ((kind == "firm" || kind == "hard") && total)
         for (i = 1; i <= columns; i++)
-            lat[who, kind, column[i]] = lat[who, kind, column[i]] " " (column[i] == "max" ? max : quantile(share[i]))
-    total = bins = max = 0
+            lat[who, kind, column[i]] = lat[who, kind, column[i]] " " quantile(share[i])
+    forget_histogram()
 }
 function p99_delay(who,    a, n) { n = sorted(delays[who], a); return n ? a[int(0.99 * n + 0.999)] : 0 }
 function cell(who, what) { return sprintf("%d (%d to %d)", median(lat[who, kindof, what]), lowest(lat[who, kindof, what]), highest(lat[who, kindof, what])) }
@@ -27,10 +23,7 @@ FNR == 1 {
     kind = part[1]
     who = part[2]
 }
-kind != "migrate" && /^[0-9]+[ \t]+[0-9]+[ \t\r]*$/ { if ($2 + 0) { value[bins] = $1 + 0; count[bins++] = $2 + 0; total += $2 } }
-kind != "migrate" && /^# Max Latencies:/ { max = $4 + 0 }
-# beyond the histogram: they count as the maximum
-kind != "migrate" && /^# Histogram Overflows:/ { total += $4 }
+kind != "migrate" { read_histogram() }
 kind == "migrate" && /^run / { runs[who]++ }
 kind == "migrate" && /^failed/ { failed[who]++ }
 kind == "migrate" && /Passed!/ { passed[who]++ }

@@ -1,17 +1,14 @@
 # Reads the files cyclictest.NAME.ROUND (a histogram with leading zeros), stress.NAME.ROUND
 # (stress-ng's metrics) and hackbench.NAME.ROUND (a line for each run of it).
-function quantile(q,    i, sum) { # of the histogram of this file
-    for (i = 0; i < bins; i++) { sum += count[i]; if (sum >= q * total) return value[i] }
-    return max
-}
 function end_of_file() {
     if (kind == "cyclictest" && !total) print "  (" tag ": no histogram)"
     if (kind == "cyclictest" && total) {
         for (i = 1; i <= columns; i++)
-            lat[who, column[i]] = lat[who, column[i]] " " (column[i] == "max" ? max : quantile(share[i]))
+            lat[who, column[i]] = lat[who, column[i]] " " quantile(share[i])
     }
     if (kind == "hackbench") done[who, kind] = done[who, kind] " " lines
-    total = bins = max = lines = 0
+    lines = 0
+    forget_histogram()
 }
 function cell(who, what) { return sprintf("%d (%d to %d)", median(lat[who, what]), lowest(lat[who, what]), highest(lat[who, what])) }
 # -1: nothing to compare with
@@ -34,10 +31,7 @@ FNR == 1 {
     kind = part[1]
     who = part[2]
 }
-kind == "cyclictest" && /^[0-9]+[ \t]+[0-9]+[ \t\r]*$/ { if ($2 + 0) { value[bins] = $1 + 0; count[bins++] = $2 + 0; total += $2 } }
-kind == "cyclictest" && /^# Max Latencies:/ { max = $4 + 0 }
-# beyond the histogram: they count as the maximum
-kind == "cyclictest" && /^# Histogram Overflows:/ { total += $4 }
+kind == "cyclictest" { read_histogram() }
 # name, operations, real seconds; before them "stress-ng: info: [PID]", in some versions "metrc:"
 kind == "stress" { for (i = 2; i < NF - 1; i++) if ($i in known && $(i - 1) ~ /\]$/ && $(i + 2) > 0) done[who, $i] = done[who, $i] " " $(i + 1) / $(i + 2) }
 kind == "hackbench" { lines++ }

@@ -20,3 +20,21 @@ function lowest(list,    a) { return sorted(list, a) ? a[1] : 0 }
 function highest(list,    a, n) { n = sorted(list, a); return n ? a[n] : 0 }
 function ratio(a, b) { return b ? a / b : 0 }
 function verdict(met) { return met ? "met" : "MISSED" }
+
+# A histogram of cyclictest (-h), read line by line with read_histogram(); then quantile(0 to 1);
+# forget_histogram() before the next one. total: samples.
+function read_histogram() {
+    if (/^[0-9]+[ \t]+[0-9]+[ \t\r]*$/ && $2 + 0) {
+        value[bins] = $1 + 0
+        count[bins++] = $2 + 0
+        total += $2
+    }
+    if (/^# Max Latencies:/) max = $4 + 0
+    # beyond the histogram: they count as the maximum
+    if (/^# Histogram Overflows:/) total += $4
+}
+function quantile(q,    i, sum) {
+    for (i = 0; q < 1 && i < bins; i++) { sum += count[i]; if (sum >= q * total) return value[i] }
+    return max
+}
+function forget_histogram() { total = bins = max = 0 }
