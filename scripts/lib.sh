@@ -55,7 +55,8 @@ room_for() {
     free=$(df -Pk "$root" | awk 'NR == 2 { print $4 }')
     built=$(du -sk "$root/target" 2>/dev/null | cut -f 1) || true
     ((free + ${built:-0} >= $1 << 20)) ||
-        die 1 "$((free >> 20)) GiB are free in $root" "$2 takes $1 GiB there"             "make room; 'cargo clean' removes what was built before"
+        die 1 "$((free >> 20)) GiB are free in $root" "$2 takes $1 GiB there" \
+            "make room; 'cargo clean' removes what was built before"
 }
 
 # peer NAME: the path of another scheduler's program, built when it is not in the cache.

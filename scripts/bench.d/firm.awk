@@ -17,15 +17,12 @@ BEGIN {
 }
 FNR == 1 {
     end_of_file()
-    tag = FILENAME
-    sub(/.*\//, "", tag)
-    split(tag, part, ".")
+    file_parts()
     kind = part[1]
     who = part[2]
 }
 kind != "migrate" { read_histogram() }
 kind == "migrate" && /^run / { runs[who]++ }
-kind == "migrate" && /^failed/ { failed[who]++ }
 kind == "migrate" && /Passed!/ { passed[who]++ }
 # when each thread began, us after all were let go; the first, lowest one has to wait for a CPU
 kind == "migrate" && /^ +[0-9]+: / { for (i = 3; i <= NF; i++) delays[who] = delays[who] " " $i }

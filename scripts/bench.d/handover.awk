@@ -9,7 +9,7 @@ function row_name(r) {
     return "on a busy CPU"
 }
 BEGIN { FS = "\t"; if (!unit) unit = 1 }
-FNR == 1 { tag = FILENAME; sub(/.*\//, "", tag); split(tag, part, "."); who = part[2] }
+FNR == 1 { file_parts(); who = part[2] }
 $1 == "rt_side" { evictions[who] += $2 }
 $1 == "secs" { secs[who] += $2 }
 NF == 6 && $2 {

@@ -25,9 +25,7 @@ BEGIN {
 }
 FNR == 1 {
     end_of_file()
-    tag = FILENAME
-    sub(/.*\//, "", tag)
-    split(tag, part, ".")
+    file_parts()
     kind = part[1]
     who = part[2]
 }

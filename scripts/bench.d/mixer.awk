@@ -1,7 +1,7 @@
 # Reads what `artis-guest mixer` prints in files KIND.NAME.ROUND: lines of words separated by
 # tabs. Prints medians over the rounds, and the ratios of `artis` to `followers`.
 BEGIN { FS = "\t" }
-FNR == 1 { tag = FILENAME; sub(/.*\//, "", tag); split(tag, part, "."); who = part[2] }
+FNR == 1 { file_parts(); who = part[2] }
 $1 == "sample" {
     mean[who] = mean[who] " " $3 / 1000
     variance[who] = variance[who] " " $4 / 1000000

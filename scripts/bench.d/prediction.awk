@@ -3,9 +3,7 @@
 # that ended in an eviction within 1 and 2 ms of own run time (the same yardstick for every C), evictions a
 # second, how long the RT CPU idled, and the work done, of each scene relative to the best.
 FNR == 1 {
-    tag = FILENAME
-    sub(/.*\//, "", tag)
-    split(tag, part, ".")
+    file_parts()
     scene = part[1]
     cell = part[2]
     if (!((cell) in known)) { known[cell] = 1; order[++cells] = cell }

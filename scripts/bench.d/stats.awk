@@ -38,3 +38,10 @@ function quantile(q,    i, sum) {
     return max
 }
 function forget_histogram() { total = bins = max = 0 }
+
+# Of a file FIRST.SECOND.ROUND: its name without directories in tag, and that cut at the dots in part.
+function file_parts() {
+    tag = FILENAME
+    sub(/.*\//, "", tag)
+    split(tag, part, ".")
+}

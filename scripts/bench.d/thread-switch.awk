@@ -2,7 +2,7 @@
 # 99 %, maximum (ns), separated by tabs. Prints a row for each kind and scheduler.
 function cell(list) { return sprintf("%.1f (%.1f to %.1f)", median(list), lowest(list), highest(list)) }
 BEGIN { FS = "\t" }
-FNR == 1 { tag = FILENAME; sub(/.*\//, "", tag); split(tag, part, "."); kind = part[1]; who = part[2] }
+FNR == 1 { file_parts(); kind = part[1]; who = part[2] }
 $1 == "switch" {
     mean[kind, who] = mean[kind, who] " " $3 / 1000
     middle[kind, who] = middle[kind, who] " " $4 / 1000
