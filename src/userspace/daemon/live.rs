@@ -71,7 +71,7 @@ pub fn answer(
         Request::Rule(request) => classes.answer(request, setup, scheduler),
         Request::Follow { consumer, producers } => {
             let reply = follow::answer(*consumer, producers, scheduler)?;
-            classes.set_followed_by_hand(*consumer, producers)?;
+            classes.set_followed_by_hand(*consumer, producers);
             Ok(reply)
         }
         Request::Followers => follow::list(scheduler),
@@ -130,7 +130,7 @@ fn set_class(
         let text = format!("there is no task {pid}: has it ended?");
         return Err(Failure::Told { code: 2, text });
     }
-    classes.set_by_hand(pid, to)?;
+    classes.set_by_hand(pid, to);
     let text = format!("task {pid} is {what}, and so are the children that it has from now on");
     Ok(Reply::Done { text, warnings: Vec::new() })
 }

@@ -6,57 +6,27 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::facts::Facts;
+use super::facts::{Facts, TaskId};
 use crate::abi::FOLLOW_MAX;
 use crate::config::rules::NameGlob;
 use crate::daemon::follow::{Followed, Follows};
-
-/// A task for all time: another one that has its id later began later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Who {
-    pid: i32,
-    /// See [`Facts::start_ticks`].
-    start_ticks: u64,
-}
-
-impl Who {
-    fn of(task: &Facts) -> Self {
-        Self { pid: task.pid, start_ticks: task.start_ticks }
-    }
-
-    /// `None`: there is no such task.
-    fn named(pid: i32) -> Result<Option<Self>> {
-        Ok(Facts::read(pid)?.as_ref().map(Self::of))
-    }
-
-    fn lives(self) -> bool {
-        Self::named(self.pid).is_ok_and(|now| now == Some(self))
-    }
-}
 
 /// Who follows whom, as far as somebody said so.
 #[derive(Debug, Default)]
 pub struct Affinity {
     /// Consumers that the user spoke of: rules leave them alone.
-    by_hand: BTreeMap<Who, Vec<Who>>,
+    by_hand: BTreeMap<TaskId, Vec<TaskId>>,
     /// What the scheduler in charge was told, by rules.
-    by_rule: BTreeMap<Who, Vec<Who>>,
+    by_rule: BTreeMap<TaskId, Vec<TaskId>>,
 }
 
 impl Affinity {
     /// The user has said whom this task follows, whatever rules say; of no producers, nobody.
-    ///
-    /// # Errors
-    /// When /proc cannot be read.
-    pub fn set_by_hand(&mut self, consumer: i32, producers: &[i32]) -> Result<()> {
-        let Some(consumer) = Who::named(consumer)? else { return Ok(()) };
-        let mut alive = Vec::new();
-        for pid in producers {
-            alive.extend(Who::named(*pid)?);
-        }
+    pub fn set_by_hand(&mut self, consumer: i32, producers: &[i32]) {
+        let Some(consumer) = TaskId::now(consumer) else { return };
         self.by_rule.remove(&consumer);
-        self.by_hand.insert(consumer, alive);
-        Ok(())
+        let alive = producers.iter().filter_map(|tid| TaskId::now(*tid));
+        self.by_hand.insert(consumer, alive.collect());
     }
 
     /// A scheduler has come into charge: it is told what was said by hand.
@@ -68,7 +38,7 @@ impl Affinity {
         self.by_hand.retain(|consumer, _| consumer.lives());
         for (consumer, producers) in &mut self.by_hand {
             producers.retain(|producer| producer.lives());
-            scheduler.follow(consumer.pid, &ids(producers))?;
+            scheduler.follow(consumer.tid, &ids(producers))?;
         }
         Ok(())
     }
@@ -76,7 +46,7 @@ impl Affinity {
     /// Could news of this task change who follows whom by rules? `wanted` names whom the rules have
     /// it follow, `is_followed` says that they have somebody follow tasks of its name.
     pub fn concerns(&self, task: &Facts, wanted: &[NameGlob], is_followed: bool) -> bool {
-        is_followed || !wanted.is_empty() || self.by_rule.contains_key(&Who::of(task))
+        is_followed || !wanted.is_empty() || self.by_rule.contains_key(&TaskId::of(task))
     }
 
     /// Has all tasks follow whom rules have them follow; `wanted` says it of one. What fails is
@@ -89,22 +59,22 @@ impl Affinity {
     ) {
         let mut now = BTreeMap::new();
         for task in tasks.iter().filter(|task| !task.kernel) {
-            let (who, names) = (Who::of(task), wanted(task));
-            if !names.is_empty() && !self.by_hand.contains_key(&who) {
-                now.insert(who, producers(task, names, tasks));
+            let (id, names) = (TaskId::of(task), wanted(task));
+            if !names.is_empty() && !self.by_hand.contains_key(&id) {
+                now.insert(id, producers(task, names, tasks));
             }
         }
-        self.by_rule.retain(|who, _| {
-            let stays = now.contains_key(who);
-            if !stays && who.lives() {
-                tell(*who, &[], scheduler);
+        self.by_rule.retain(|id, _| {
+            let stays = now.contains_key(id);
+            if !stays && id.lives() {
+                tell(*id, &[], scheduler);
             }
             stays
         });
-        for (who, producers) in now {
-            let known = self.by_rule.get(&who).map_or(&[][..], Vec::as_slice);
-            if known != producers && tell(who, &producers, scheduler) {
-                self.by_rule.insert(who, producers);
+        for (id, producers) in now {
+            let known = self.by_rule.get(&id).map_or(&[][..], Vec::as_slice);
+            if known != producers && tell(id, &producers, scheduler) {
+                self.by_rule.insert(id, producers);
             }
         }
     }
@@ -112,15 +82,15 @@ impl Affinity {
 
 /// The tasks with these names, the first names first: those of the consumer's process, and if there
 /// are none, those of its cgroup. As many as can be followed.
-fn producers(consumer: &Facts, names: &[NameGlob], tasks: &[Facts]) -> Vec<Who> {
+fn producers(consumer: &Facts, names: &[NameGlob], tasks: &[Facts]) -> Vec<TaskId> {
     let find = |near: fn(&Facts, &Facts) -> bool| {
         let mut found = Vec::new();
         for name in names {
             let of_name = tasks.iter().filter(|task| {
-                let other = task.pid != consumer.pid && !found.contains(&Who::of(task));
+                let other = task.pid != consumer.pid && !found.contains(&TaskId::of(task));
                 other && near(task, consumer) && name.is_match(&task.comm)
             });
-            let of_name: Vec<_> = of_name.map(Who::of).collect();
+            let of_name: Vec<_> = of_name.map(TaskId::of).collect();
             found.extend(of_name);
         }
         found
@@ -142,8 +112,8 @@ fn producers(consumer: &Facts, names: &[NameGlob], tasks: &[Facts]) -> Vec<Who> 
 }
 
 /// Returns whether it is so now.
-fn tell(consumer: Who, producers: &[Who], scheduler: &mut impl Follows) -> bool {
-    let pid = consumer.pid;
+fn tell(consumer: TaskId, producers: &[TaskId], scheduler: &mut impl Follows) -> bool {
+    let pid = consumer.tid;
     match scheduler.follow(pid, &ids(producers)) {
         Ok(Followed::Done { .. }) => {
             log::debug!("task {pid} follows {:?}, as a rule says", ids(producers));
@@ -161,8 +131,8 @@ fn tell(consumer: Who, producers: &[Who], scheduler: &mut impl Follows) -> bool 
     }
 }
 
-fn ids(tasks: &[Who]) -> Vec<i32> {
-    tasks.iter().map(|who| who.pid).collect()
+fn ids(tasks: &[TaskId]) -> Vec<i32> {
+    tasks.iter().map(|task| task.tid).collect()
 }
 
 #[cfg(test)]
@@ -230,7 +200,7 @@ mod tests {
     fn what_was_said_by_hand_is_told_the_next_scheduler_and_outranks_rules() {
         let me = rustix::thread::gettid().as_raw_nonzero().get();
         let mut affinity = Affinity::default();
-        affinity.set_by_hand(me, &[1, i32::MAX]).expect("readable");
+        affinity.set_by_hand(me, &[1, i32::MAX]);
         let now = Facts { comm: "mix".into(), ..Facts::read(me).expect("readable").expect("I") };
         let wave = Facts { comm: "wave".into(), pid: 3, ..now.clone() };
         assert_eq!(aligned(&mut affinity, &[now, wave], &globs(&["wave"])), []);

@@ -8,6 +8,7 @@ use anyhow::Result;
 use nix::errno::Errno;
 use procfs::ProcError;
 use procfs::process::{Process, StatFlags};
+use serde::{Deserialize, Serialize};
 
 use crate::config::CpuSet;
 
@@ -126,6 +127,33 @@ impl Facts {
     }
 }
 
+/// A thread for all time: another one that has its id later began later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TaskId {
+    /// Thread id.
+    pub tid: i32,
+    /// See [`Facts::start_ticks`].
+    #[serde(rename = "start")]
+    pub start_ticks: u64,
+}
+
+impl TaskId {
+    /// Whom `task` is about.
+    pub fn of(task: &Facts) -> Self {
+        Self { tid: task.pid, start_ticks: task.start_ticks }
+    }
+
+    /// Who has the thread id `tid` now. `None`: nobody.
+    pub fn now(tid: i32) -> Option<Self> {
+        Some(Self { tid, start_ticks: Process::new(tid).ok()?.stat().ok()?.starttime })
+    }
+
+    /// Has it not ended yet?
+    pub fn lives(self) -> bool {
+        Self::now(self.tid) == Some(self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,11 +172,15 @@ mod tests {
         assert!(Facts::threads(facts.tgid).contains(&tid));
         let all = Facts::all().expect("readable");
         assert!(all.iter().any(|task| task.pid == tid));
+        let id = TaskId::of(&facts);
+        assert_eq!(TaskId::now(tid), Some(id));
+        assert!(id.lives() && !TaskId { start_ticks: id.start_ticks - 1, ..id }.lives());
     }
 
     #[test]
     fn nobody() {
         assert_eq!(Facts::read(i32::MAX).expect("readable"), None);
         assert!(Facts::threads(i32::MAX).is_empty());
+        assert_eq!(TaskId::now(i32::MAX), None);
     }
 }

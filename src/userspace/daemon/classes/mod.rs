@@ -23,7 +23,7 @@ use crate::control::Treatment;
 use crate::exit::Failure;
 use adoption::Adoption;
 use affinity::Affinity;
-use facts::Facts;
+use facts::{Facts, TaskId};
 use rules::Rules;
 pub use source::Source;
 
@@ -56,20 +56,13 @@ pub struct Classes {
     rules: Rules,
     adoption: Adoption,
     /// Tasks that the user treats by hand; rules leave them alone.
-    by_hand: BTreeMap<i32, ByHand>,
+    by_hand: BTreeMap<TaskId, Treatment>,
     affinity: Affinity,
     /// What the scheduler in charge tells.
     heard: Vec<Kind>,
     /// The process that nothing is decided of: the daemon has to get a CPU before those it
     /// schedules.
     own_tgid: i32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ByHand {
-    /// See [`Facts::start_ticks`].
-    start_ticks: u64,
-    treatment: Treatment,
 }
 
 impl Classes {
@@ -105,13 +98,9 @@ impl Classes {
     /// When it does not take what it is told.
     pub fn begin(&mut self, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
         self.heard.clear();
-        let alive = |pid: i32, hand: &ByHand| {
-            let task = Facts::read(pid).ok().flatten();
-            task.is_some_and(|task| task.start_ticks == hand.start_ticks)
-        };
-        self.by_hand.retain(|pid, hand| alive(*pid, hand));
-        for (pid, hand) in &self.by_hand {
-            scheduler.set_class(*pid, &hand.treatment)?;
+        self.by_hand.retain(|task, _| task.lives());
+        for (task, treatment) in &self.by_hand {
+            scheduler.set_class(task.tid, treatment)?;
         }
         self.affinity.begin(scheduler)?;
         self.settle(self.rules.clone(), setup, scheduler)
@@ -173,22 +162,13 @@ impl Classes {
     }
 
     /// The user has said how this task, and what it starts, is to be treated, whatever rules say.
-    ///
-    /// # Errors
-    /// When the task cannot be read.
-    pub fn set_by_hand(&mut self, pid: i32, treatment: Treatment) -> Result<()> {
-        if let Some(Facts { start_ticks, .. }) = Facts::read(pid)? {
-            self.by_hand.insert(pid, ByHand { start_ticks, treatment });
-        }
-        Ok(())
+    pub fn set_by_hand(&mut self, pid: i32, treatment: Treatment) {
+        self.by_hand.extend(TaskId::now(pid).map(|task| (task, treatment)));
     }
 
     /// The user has said whom this task follows, whatever rules say.
-    ///
-    /// # Errors
-    /// When a task cannot be read.
-    pub fn set_followed_by_hand(&mut self, consumer: i32, producers: &[i32]) -> Result<()> {
-        self.affinity.set_by_hand(consumer, producers)
+    pub fn set_followed_by_hand(&mut self, consumer: i32, producers: &[i32]) {
+        self.affinity.set_by_hand(consumer, producers);
     }
 
     /// The end: tasks that were adopted are what they were again.

@@ -12,28 +12,12 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::attr::Was;
-use crate::daemon::classes::facts::Facts;
+use crate::daemon::classes::facts::TaskId;
 
 /// As many records that say nothing any more are borne with; then the file is written anew.
 const STALE_MAX: usize = 4096;
 /// A new number at each boot: process ids and times of another boot are not ours.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// A thread. One that has its id later has another start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Id {
-    /// Thread id.
-    pub tid: i32,
-    /// When it began, clock ticks since boot.
-    pub start: u64,
-}
-
-impl Id {
-    /// Who it is about.
-    pub fn of(task: &Facts) -> Self {
-        Self { tid: task.pid, start: task.start_ticks }
-    }
-}
 
 /// What was changed of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,9 +42,9 @@ enum Record {
     /// First of each file.
     Boot(String),
     /// From now on this is what was changed of it.
-    Changed { id: Id, change: Change },
+    Changed { id: TaskId, change: Change },
     /// It is again what it was, or its own affair.
-    Done(Id),
+    Done(TaskId),
 }
 
 /// The file, and what it says. The default one has no file: nothing can be changed.
@@ -70,7 +54,7 @@ pub struct Journal {
     /// `None`: nothing was ever changed.
     file: Option<File>,
     /// What was changed of whom.
-    held: BTreeMap<Id, Change>,
+    held: BTreeMap<TaskId, Change>,
     records: usize,
 }
 
@@ -95,7 +79,7 @@ impl Journal {
     }
 
     /// What was changed of whom.
-    pub fn held(&self) -> &BTreeMap<Id, Change> {
+    pub fn held(&self) -> &BTreeMap<TaskId, Change> {
         &self.held
     }
 
@@ -103,7 +87,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written: the change must not be made.
-    pub fn note(&mut self, id: Id, change: Change) -> Result<()> {
+    pub fn note(&mut self, id: TaskId, change: Change) -> Result<()> {
         self.append(&Record::Changed { id, change: change.clone() })?;
         self.held.insert(id, change);
         Ok(())
@@ -113,7 +97,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written. In memory it is forgotten.
-    pub fn done(&mut self, id: Id) -> Result<()> {
+    pub fn done(&mut self, id: TaskId) -> Result<()> {
         if self.held.remove(&id).is_none() {
             return Ok(());
         }
@@ -121,7 +105,7 @@ impl Journal {
     }
 
     /// Forgets those of whom `lives` says no.
-    pub fn forget_dead(&mut self, lives: impl Fn(Id) -> bool) {
+    pub fn forget_dead(&mut self, lives: impl Fn(TaskId) -> bool) {
         // no record: a reader finds out himself that they are dead
         self.held.retain(|id, _| lives(*id));
     }
@@ -210,7 +194,7 @@ fn line(record: &Record) -> Result<Vec<u8>> {
 }
 
 /// What whole lines say, in their order, and how many they are.
-fn read(bytes: &[u8], boot: &str) -> (BTreeMap<Id, Change>, usize) {
+fn read(bytes: &[u8], boot: &str) -> (BTreeMap<TaskId, Change>, usize) {
     let mut held = BTreeMap::new();
     let mut records = 0;
     let mut ours = false;

@@ -13,13 +13,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::facts::Facts;
+use super::facts::{Facts, TaskId};
 use crate::config::Partition;
 use crate::control::{Class, Treatment};
 use crate::daemon::live::InCharge;
 use crate::daemon::scheduler::news::{Asked, Item, Kind};
 use attr::{SCHED_EXT, Was};
-use journal::{Change, Id, Journal};
+use journal::{Change, Journal};
 pub use restore::repair;
 
 /// So many tasks are named that may run on RT CPUs and should not; then it is said that there are
@@ -49,13 +49,13 @@ pub struct Adoption {
     /// What calls asked the kernel to make of tasks, since the last look at them.
     asked: HashMap<i32, Asked>,
     /// Of whom a warning was given.
-    named: HashSet<Id>,
+    named: HashSet<TaskId>,
 }
 
 /// A task to decide about.
 struct Case<'a> {
     task: &'a Facts,
-    id: Id,
+    id: TaskId,
     may_adopt: bool,
     /// What rules say of it.
     treatment: &'a Treatment,
@@ -120,7 +120,7 @@ impl Adoption {
 
     /// The task as it would be without adoption: what rules are about.
     pub fn as_it_was(&self, task: Facts) -> Facts {
-        let held = match self.journal.held().get(&Id::of(&task)) {
+        let held = match self.journal.held().get(&TaskId::of(&task)) {
             Some(Change::Adopted(was)) => Some(*was),
             // a child, perhaps
             None if task.policy == SCHED_EXT => {
@@ -153,7 +153,7 @@ impl Adoption {
         }
         self.tidy()?;
         let may_adopt = self.wanted.adopt && may_adopt;
-        let case = Case { task, id: Id::of(task), may_adopt, treatment, partition };
+        let case = Case { task, id: TaskId::of(task), may_adopt, treatment, partition };
         let asked = self.asked.remove(&task.pid);
         match self.journal.held().get(&case.id).cloned() {
             Some(Change::Adopted(was)) => self.look_again(&case, was, asked, scheduler),
@@ -282,8 +282,8 @@ impl Adoption {
             self.asked.clear();
         }
         if self.journal.is_stale() {
-            self.journal.forget_dead(restore::lives);
-            self.named.retain(|id| restore::lives(*id));
+            self.journal.forget_dead(TaskId::lives);
+            self.named.retain(|id| id.lives());
             self.journal.rewrite()?;
         }
         Ok(())

@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use procfs::process::Process;
 
 use super::attr::{self, Was};
 use super::confine::bind;
-use super::journal::{Change, Id, Journal};
+use super::journal::{Change, Journal};
 use crate::config::CpuSet;
-use crate::daemon::classes::facts::Facts;
+use crate::daemon::classes::facts::{Facts, TaskId};
 
 /// Passes over all tasks: each may find children of those that the one before had not reached yet.
 const PASSES_MAX: u32 = 64;
@@ -64,18 +63,9 @@ pub(super) fn all(journal: &mut Journal) -> Result<usize> {
     Ok(restored)
 }
 
-/// Does this very task still live?
-pub(super) fn lives(id: Id) -> bool {
-    start_of(id.tid) == Some(id.start)
-}
-
-fn start_of(tid: i32) -> Option<u64> {
-    Some(Process::new(tid).ok()?.stat().ok()?.starttime)
-}
-
 /// Returns whether it was: one that has ended, or was changed since by others, is left alone.
-fn put_back(id: Id, change: &Change) -> Result<bool> {
-    if !lives(id) {
+fn put_back(id: TaskId, change: &Change) -> Result<bool> {
+    if !id.lives() {
         return Ok(false);
     }
     let done = match change {
@@ -101,13 +91,13 @@ fn put_back(id: Id, change: &Change) -> Result<bool> {
 
 /// Those whose attributes say that they are children of adopted tasks, and those of confined
 /// processes, or children of such, that have the CPUs of these.
-fn note_children(journal: &mut Journal, failed: &[Id]) -> Result<()> {
+fn note_children(journal: &mut Journal, failed: &[TaskId]) -> Result<()> {
     let confined: Vec<(i32, String, CpuSet)> = journal
         .held()
         .iter()
         .filter_map(|(id, change)| match change {
             // the process of one that is gone may be another by now
-            Change::Confined { tgid, from, to } if lives(*id) => {
+            Change::Confined { tgid, from, to } if id.lives() => {
                 Some((*tgid, from.clone(), to.parse().ok()?))
             }
             _ => None,
@@ -127,8 +117,7 @@ fn note_children(journal: &mut Journal, failed: &[Id]) -> Result<()> {
                 Some(Change::Confined { tgid: task.tgid, from, to })
             }),
         };
-        let Some((change, start)) = change.zip(start_of(tid)) else { continue };
-        let id = Id { tid, start };
+        let Some((change, id)) = change.zip(TaskId::now(tid)) else { continue };
         if !journal.held().contains_key(&id) && !failed.contains(&id) {
             journal.note(id, change)?;
         }
@@ -162,7 +151,7 @@ mod tests {
 
     /// A thread of this process that is bound to `cpus` and lives while this does.
     struct Task {
-        id: Id,
+        id: TaskId,
         _alive: mpsc::Sender<()>,
     }
 
@@ -175,7 +164,7 @@ mod tests {
         });
         let tid = told.recv().expect("a thread");
         bind(tid, cpus).expect("bound");
-        Task { id: Id { tid, start: start_of(tid).expect("alive") }, _alive: alive }
+        Task { id: TaskId::now(tid).expect("alive"), _alive: alive }
     }
 
     fn cpus_of(task: &Task) -> CpuSet {
@@ -196,7 +185,7 @@ mod tests {
         let confined = |tgid| Change::Confined { tgid, from: all.to_string(), to: one.to_string() };
         let (same, other, changed) = (task(&one), task(&one), task(&all));
         let mut journal = Journal::open(&state).expect("absent");
-        let earlier = Id { start: other.id.start - 1, ..other.id };
+        let earlier = TaskId { start_ticks: other.id.start_ticks - 1, ..other.id };
         journal.note(earlier, confined(own)).expect("noted");
         journal.note(changed.id, confined(0)).expect("noted");
         drop(journal);

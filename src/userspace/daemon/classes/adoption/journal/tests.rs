@@ -4,8 +4,8 @@ use crate::daemon::classes::adoption::attr::Policy;
 
 const BOOT: &str = "of this test";
 
-fn id(tid: i32, start: u64) -> Id {
-    Id { tid, start }
+fn id(tid: i32, start_ticks: u64) -> TaskId {
+    TaskId { tid, start_ticks }
 }
 
 fn adopted(priority: u32) -> Change {
