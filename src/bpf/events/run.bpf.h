@@ -36,6 +36,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		return;
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->fresh = false;
+	t->reader_advance_ns = 0;
 	c->section = t->section;
 	c->section_nr = t->section_nr;
 	c->attempts = 0;
@@ -80,7 +81,6 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->ext_running = 0;
 	c->curr_pid = 0;
 	c->curr_rt1 = 0;
-	c->left_rt1 = 0;
 	if (!t)
 		return;
 	c->left_rt1 = runnable ? t->rt1 : 0;

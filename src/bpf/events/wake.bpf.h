@@ -197,6 +197,8 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	note_partition(p, t);
 	count_exempt(p, t);
 	refresh(p, t, cpu);
+	t->reader_advance_ns =
+		unlikely(is_rcu_reader(p)) ? artis_reader_advance(t->vtime, clock_for(t, cpu)) : 0;
 	if (is_migration_disabled(p)) {
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
 		enqueue_own(p, t, cpu, enq_flags);

@@ -80,7 +80,9 @@ static __always_inline bool is_bound(const struct artis_task *t)
 /* The place of @t in a queue where NRT tasks are ordered by virtual time, and its own is @vtime. */
 static __always_inline u64 order_of(const struct artis_task *t, u64 vtime)
 {
-	return unlikely(t->rt1) ? t->rt1_order : vtime;
+	if (unlikely(t->rt1))
+		return t->rt1_order;
+	return vtime - t->reader_advance_ns;
 }
 
 /* It is no more among the runnable RT1+ tasks of an RT CPU. */

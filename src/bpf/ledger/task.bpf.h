@@ -42,6 +42,18 @@ static __always_inline bool is_kernel_task(const struct task_struct *p)
 	return p->flags & (PF_KTHREAD | PF_IO_WORKER | ARTIS_PF_USER_WORKER);
 }
 
+/*
+ * It was switched out inside an RCU read-side section and is still in it: rcu_note_context_switch(),
+ * kernel/rcu/tree_plugin.h. (The depth of such sections tells nothing of the task that is being
+ * switched out: BPF's own is counted there.) Only kernels whose RCU lets readers be preempted have
+ * the field. On PREEMPT_RT who holds a spinlock is a reader, too.
+ */
+static __always_inline bool is_rcu_reader(const struct task_struct *p)
+{
+	return bpf_core_field_exists(p->rcu_read_unlock_special) &&
+	       p->rcu_read_unlock_special.b.blocked;
+}
+
 /* New, in the middle of exec, or on its way out. */
 static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
 {

@@ -104,6 +104,21 @@ static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime
 	return artis_before(latest, vtime) ? latest : vtime;
 }
 
+/*
+ * artis_reader_advance - by how much earlier than by @vtime a task is queued that was preempted
+ * in an RCU read-side section
+ *
+ * No grace period of the machine ends before it has run. By its virtual time a nice 19 task waits
+ * for seconds among many, and the kernel ends a scheduler after 21 s of one grace period. At the
+ * clock it waits for a round, and a task that is always in such a section gets the share of one
+ * of weight 100 and no more. Before all others it would get all of it: system calls that are one
+ * long section can be called over and over.
+ */
+static inline u64 artis_reader_advance(u64 vtime, u64 clock)
+{
+	return artis_before(clock, vtime) ? vtime - clock : 0;
+}
+
 /* Weight of one CPU's tasks beyond which the clock does not get slower: 50 tasks of weight 100. */
 #define ARTIS_CLOCK_WEIGHT_MAX 5000
 

@@ -34,6 +34,20 @@ static __always_inline struct artis_pass *pass_of(s32 by)
 	return &passes[(u32)by & (ARTIS_MAX_CPUS - 1)];
 }
 
+/*
+ * A hint may be lost where a virtual CPU stands still between ops.enqueue's insertion and the
+ * kernel's for longer than the hint is kept (take.bpf.h): nobody else would look there again.
+ */
+static __always_inline void mend_hint(struct artis_cpu *c, s32 cpu)
+{
+	if (likely(c->own_hint) || !scx_bpf_dsq_nr_queued(own_dsq(cpu)))
+		return;
+	c->own_hint = 1;
+	if (c->kind == ARTIS_CPU_RT)
+		rt_queued_hint = 1;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
 /* The seat of RT CPU @cpu, into @by's pass. */
 __noinline int look_at_rt(s32 cpu, s32 by)
 {
@@ -44,6 +58,7 @@ __noinline int look_at_rt(s32 cpu, s32 by)
 
 	if (!c->ext_running && !c->rt.in_rt)
 		queued--;
+	mend_hint(c, cpu);
 	pass->one = (struct artis_seat){
 		.weight = c->weight,
 		.m = artis_m_of(artis_share_at(&c->rt, pass->now_ns),
@@ -96,6 +111,7 @@ __noinline int look_at_group(s32 by)
 
 		if (c->kind != ARTIS_CPU_NRT || llc_of(cpu) != group)
 			continue;
+		mend_hint(c, cpu);
 		pass->power += artis_power_of(artis_share_at(&c->rt, pass->now_ns),
 					      topology.capacity[(u32)cpu & (ARTIS_MAX_CPUS - 1)]);
 	}

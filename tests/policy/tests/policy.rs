@@ -222,6 +222,13 @@ proptest! {
         }
     }
 
+    /// A reader is queued at the clock if it is ahead of it, else where it would be anyway.
+    #[test]
+    fn readers_are_not_ahead(vtime: u64, clock: u64) {
+        let place = vtime.wrapping_sub(reader_advance(vtime, clock));
+        prop_assert_eq!(place, if before(clock, vtime) { clock } else { vtime });
+    }
+
     /// The lead is own run time: a task of weight 50 may be twice as far ahead in virtual time, the
     /// lightest five times, and not more: it must get its turn.
     #[test]

@@ -8,6 +8,11 @@ use std::fmt::Write as _;
 const ERROR: &str = "artis-guest: ";
 /// Lines of the scenario's output that are kept, the last ones.
 const OUTPUT_LINES: usize = 30;
+/// Lines of the console's excerpt, which begins at the first complaint, that are told again near
+/// the end.
+const COMPLAINT_LINES: usize = 4;
+/// What the lines of that excerpt begin with, by scripts/vm.
+const CONSOLE: &str = "  | ";
 
 /// `stdout` is what the guest's command printed, `stderr` what scripts/vm says: the console's
 /// excerpt and why it is shown. The last line is the error's first one; without an error it
@@ -33,6 +38,8 @@ pub fn text(code: Option<i32>, stdout: &str, stderr: &str) -> String {
         Some((first, more)) => {
             // what an error quotes (culprits, the loader's output) is less than what it says
             more.iter().copied().for_each(&mut add);
+            let console = stderr.lines().filter(|line| line.starts_with(CONSOLE));
+            console.take(COMPLAINT_LINES).for_each(&mut add);
             add(&ended);
             add(first);
         }
@@ -93,6 +100,7 @@ mod tests {
                 "  | BUG: x",
                 "it begins",
                 "  3 x body of read by x",
+                "  | BUG: x",
                 "scripts/vm: exit code 1",
                 "artis-guest: 3 bodies on RT CPUs"
             ]

@@ -34,6 +34,23 @@ pub(crate) fn call() -> Result<()> {
     Ok(())
 }
 
+/// Waits for a grace period of RCU (kernel/sched/membarrier.c).
+pub(crate) fn grace_period() -> Result<()> {
+    // SAFETY: plain integers.
+    let r = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_GLOBAL, 0, 0) };
+    ensure!(r == 0, "membarrier: {}", std::io::Error::last_os_error());
+    Ok(())
+}
+
+/// Looks at each thread of the machine, all in one RCU read-side section (block/ioprio.c).
+pub(crate) fn read_tasks() -> Result<()> {
+    const IOPRIO_WHO_USER: libc::c_int = 3;
+    // SAFETY: plain integers; 0 is the caller's user.
+    let r = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_USER, 0) };
+    ensure!(r >= 0, "ioprio_get: {}", std::io::Error::last_os_error());
+    Ok(())
+}
+
 pub(crate) fn compute_units(units: u64) {
     for _ in 0..units {
         compute();

@@ -16,8 +16,8 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use crate::cpus::Cpus;
 use crate::progress::Board;
 use crate::work::{
-    Duty, call, compute, compute_units, exec_once, fork_once, monotonic_ns, thread_once, touch,
-    units_in,
+    Duty, call, compute, compute_units, exec_once, fork_once, monotonic_ns, read_tasks,
+    thread_once, touch, units_in,
 };
 
 /// What a worker does.
@@ -31,6 +31,8 @@ pub enum Kind {
     Sleep,
     /// enters the kernel all the time
     Call,
+    /// is in RCU read-side sections of the kernel nearly all the time
+    Reader,
     /// computes for 6 ms, then enters the kernel and faults a few times
     Mixed,
     /// forks, the child exits, waits for it
@@ -194,6 +196,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
             Kind::Spin | Kind::Fixed => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
+            Kind::Reader => read_tasks()?,
             Kind::Mixed => {
                 compute_units(units);
                 call()?;

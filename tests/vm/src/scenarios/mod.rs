@@ -170,6 +170,7 @@ pub const ALL: &[Scenario] = &[
     handover::HANDOVER,
     hog::HOG_LOAD,
     waits::FORK_STORM_WAITS,
+    waits::GRACE_PERIODS,
     truth::PREEMPT_GROUND_TRUTH,
     verify::VERIFIER,
     scenes::SCENE_WORK,

@@ -2,13 +2,14 @@
 //! How long a task that could run has to wait at most.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::{Load, Workers};
+use crate::work::grace_period;
 use crate::worker::{Kind, Spec};
 
 /// Catches: a light task that starves beneath a stream of new and woken ones: whoever it
@@ -90,4 +91,55 @@ fn all_move(workers: &Workers) -> Result<()> {
     until("each worker does some work", PATIENCE, || {
         Ok(workers.counts().iter().zip(&before).all(|(now, before)| now > before))
     })
+}
+
+/// Catches: a light task that is preempted inside an RCU read-side section and then waits its turn:
+/// no grace period of the machine ends before, and the kernel ejects the scheduler after 21 s.
+pub const GRACE_PERIODS: Scenario = Scenario {
+    name: "grace_periods",
+    what: "no grace period of RCU waits for the turn of a nice 19 task that is preempted in a reader",
+    scope: Scope::First,
+    boot: &[],
+    run: grace_periods,
+};
+
+/// Where the readers wait by their weight alone it is 2.5, where they need not, 28.
+const GRACE_FACTOR: u32 = 7;
+/// How long grace periods are looked at.
+const GRACE_WINDOW: Duration = Duration::from_secs(10);
+
+fn grace_periods(ctx: &Ctx) -> Result<Outcome> {
+    let mut workers = Workers::start("readers", vec![Spec::new(Kind::Reader).nice(19); 4])?;
+    for _ in 0..20 {
+        workers.add(Spec::new(Kind::Call))?;
+    }
+    workers.wait_begun()?;
+    let default = longest_grace("kernel's default")?;
+    workers.freeze(true)?;
+    let mut daemon = ctx.load(&[])?;
+    workers.freeze(false)?;
+    let artis = longest_grace("artis")?;
+    daemon.ensure_loaded("among readers")?;
+    drop(workers);
+    daemon.finish()?;
+    ensure!(
+        artis <= HARMLESS.max(default / GRACE_FACTOR),
+        "a grace period took {artis:.2?}, {default:.2?} by default"
+    );
+    Ok(Outcome::Passed)
+}
+
+/// The longest of the grace periods that are waited for one after the other.
+fn longest_grace(who: &str) -> Result<Duration> {
+    let (began, mut all) = (Instant::now(), Vec::new());
+    while began.elapsed() < GRACE_WINDOW {
+        let one = Instant::now();
+        grace_period()?;
+        all.push(one.elapsed());
+    }
+    all.sort_unstable();
+    let longest = all.last().copied().unwrap_or_default();
+    let median = all.get(all.len() / 2).copied().unwrap_or_default();
+    say(&format!("{who}: {} grace periods, median {median:.2?}, longest {longest:.2?}", all.len()));
+    Ok(longest)
 }
