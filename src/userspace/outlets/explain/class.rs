@@ -131,7 +131,12 @@ pub fn place(seen: &Seen) -> Vec<String> {
         (false, false) => format!("Now it sleeps; it ran last on {here}."),
     });
     if !seen.task.section.is_empty() {
-        said.push(format!("It is in the middle of {}.", seen.task.section));
+        // only a switch tells: one that runs may have returned since
+        let section = &seen.task.section;
+        said.push(match task.runnable > 0 {
+            true => format!("It was in the middle of {section} when it last stopped running."),
+            false => format!("It is in the middle of {section}."),
+        });
     }
     let weight = match Class::of(task) {
         Class::Rt1 | Class::Nrt | Class::Bound => {

@@ -56,7 +56,10 @@ fn outlook(task: &Task, kind: &str) -> String {
         return format!("There it only computes: {next}.");
     }
     if !task.section.is_empty() {
-        return format!("It is in the middle of {}, which keeps it off the RT CPUs.", task.section);
+        return format!(
+            "It was in the middle of {} when it last stopped, which keeps it off the RT CPUs.",
+            task.section
+        );
     }
     match (metrics.calm, metrics.attempts_per_s) {
         (1, _) => "It is calm, so an RT CPU with room may get it.".into(),

@@ -29,13 +29,15 @@ pub const TWO_LLCS: Scenario = Scenario {
 pub const SMT: Scenario = Scenario {
     name: "smt",
     what: "two cores of two threads: evicted tasks avoid the sibling of a CPU with a real-time task",
-    scope: Scope::Asked,
+    scope: Scope::First,
     boot: &["--topology", "threads=2"],
     run: smt,
 };
 
 /// RT CPUs, one of each socket or core; 0 and 2 are the NRT CPUs.
 const RT: Cpus = Cpus(0b1010);
+/// Where a real-time task computes.
+const HOGGED: Cpus = Cpus(0b0010);
 /// Evictions that are provoked, and times that it is tried at most.
 const PROVOKED: u64 = 80;
 const TURNS: u32 = 400;
@@ -57,7 +59,7 @@ fn two_llcs(ctx: &Ctx) -> Result<Outcome> {
     let mut observer = Occupancy::attach(ctx.rt, 0)?;
     let mut daemon = ctx.load(&[])?;
     for (from, own) in [(1, 0), (3, 2)] {
-        let seen = evictions(ctx, &mut observer, from, "two sockets")?;
+        let seen = evictions(ctx, &mut observer, from, ctx.all(), "two sockets")?;
         let choice = |e: &Eviction| e.from == from && e.idle >> own & 1 == 1;
         right(&seen, choice, own, &format!("from CPU {from} with CPU {own} idle"))?;
     }
@@ -93,10 +95,10 @@ fn smt(ctx: &Ctx) -> Result<Outcome> {
     let ctx = &ctx.with_rt(RT)?;
     let mut observer = Occupancy::attach(ctx.rt, 0)?;
     let mut daemon = ctx.load(&[])?;
-    evictions(ctx, &mut observer, 3, "no real-time task")?;
-    let mut hog = Workers::start("hog", [Spec::new(Kind::Spin).on(Cpus::one(1)).fifo(50)])?;
+    evictions(ctx, &mut observer, 3, HOGGED, "no real-time task")?;
+    let mut hog = Workers::start("hog", [Spec::new(Kind::Spin).on(HOGGED).fifo(50)])?;
     hog.wait_begun()?;
-    let seen = evictions(ctx, &mut observer, 3, "a real-time task on CPU 1")?;
+    let seen = evictions(ctx, &mut observer, 3, HOGGED, "a real-time task on CPU 1")?;
     daemon.ensure_loaded("after the evictions")?;
     drop(hog);
     daemon.finish()?;
@@ -117,11 +119,13 @@ fn cpus_with(cpu: u32, list: &str) -> Result<Cpus> {
 
 /// Evictions from an RT CPU, by kind. A task that computes for 6 ms between its entries is
 /// bound to that CPU, and then allowed to leave it: it does when it enters the kernel next.
-/// Nothing else runs on the NRT CPUs then, but for what the machine itself does.
+/// Nothing else runs on the NRT CPUs then, but for what the machine itself does. Who binds it is a
+/// real-time task, too, and keeps to the CPUs of `driver`.
 fn evictions(
     ctx: &Ctx,
     observer: &mut Occupancy,
     from: u32,
+    driver: Cpus,
     when: &str,
 ) -> Result<BTreeMap<Eviction, u64>> {
     let mut workers = Workers::start("leaves", [Spec::new(Kind::Mixed)])?;
@@ -130,6 +134,7 @@ fn evictions(
     let slot = observer.watch([pid])?;
     observer.drain_evictions()?;
     let only = Cpus::one(from);
+    driver.bind(0)?;
     for _ in 0..TURNS {
         if observer.snapshot()?.tasks[slot].evictions >= PROVOKED {
             break;
@@ -139,6 +144,7 @@ fn evictions(
         Cpus(only.0 | ctx.nrt.0).bind(pid.cast_signed())?;
         pause(0.020);
     }
+    ctx.all().bind(0)?;
     workers.ensure_progress(0.5, when)?;
     let seen = observer.drain_evictions()?;
     let kind = |(e, n): (&Eviction, &u64)| {
