@@ -20,6 +20,7 @@ mod rt1;
 mod rules;
 mod running;
 mod scenes;
+mod service;
 mod share;
 mod tally;
 mod topology;
@@ -166,6 +167,7 @@ pub const ALL: &[Scenario] = &[
     adopt::ADOPT,
     adopt_storm::ADOPT_STORM,
     adopt_pi::ADOPT_PI,
+    service::SERVICE,
     follow::FOLLOW,
     handover::HANDOVER,
     hog::HOG_LOAD,
