@@ -10,8 +10,9 @@ use serde::Deserialize;
 /// scx_artis listens here while it is in charge.
 pub const SOCKET: &str = "/var/run/scx/root/stats";
 
-/// A scheduler that does not answer for so long is not waited for.
-const PATIENCE_MS: u64 = 1000;
+/// A scheduler that does not answer for so long is not waited for. (Its daemon may wait for a CPU
+/// itself: 1 s was too short on a busy machine.)
+const PATIENCE_MS: u64 = 5000;
 
 #[derive(Deserialize)]
 struct Answer {
