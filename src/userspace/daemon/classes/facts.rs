@@ -138,7 +138,7 @@ pub struct TaskId {
 }
 
 impl TaskId {
-    /// Whom `task` is about.
+    /// The thread that `task` is about.
     pub fn of(task: &Facts) -> Self {
         Self { tid: task.pid, start_ticks: task.start_ticks }
     }

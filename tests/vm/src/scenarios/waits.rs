@@ -103,7 +103,7 @@ pub const GRACE_PERIODS: Scenario = Scenario {
     run: grace_periods,
 };
 
-/// Where the readers wait by their weight alone it is 2.5, where they need not, 28.
+/// Where the readers wait by their weight alone it was 1.3 and 2.6, where they need not, 22 and 28.
 const GRACE_FACTOR: u32 = 7;
 /// How long grace periods are looked at.
 const GRACE_WINDOW: Duration = Duration::from_secs(10);
