@@ -67,7 +67,9 @@ peer() {
     if [[ ! -x $root/bin/$1 ]]; then
         note "building the peer $1 (cargo install --root $root $1)"
         mkdir -p "$root"
-        if ! (cd "$(artis_root)" && cargo install --locked --root "$root" "$1" </dev/null >"$log" 2>&1); then
+        # cargo install reads no configuration of a project: it is told the compiler here
+        if ! BPF_CLANG=${BPF_CLANG:-$(artis_root)/build/bpf-clang} \
+            cargo install --locked --root "$root" "$1" </dev/null >"$log" 2>&1; then
             tail -n 20 "$log" >&2
             die 1 "the peer $1 could not be built" "see above, and $log" "is that its name on the registry? else choose another"
         fi
