@@ -57,8 +57,11 @@ END {
     if (!lat["artis", "p50"]) exit
     for (j = 1; j <= 2; j++)
         if (lat["shield", column[j]])
-            bar(column[j] " artis / shield", ratio(median(lat["artis", column[j]]), median(lat["shield", column[j]])), 1.1, 0)
+            bar(column[j] " artis / shield", ratio(median(lat["artis", column[j]]), median(lat["shield", column[j]])), 1.05, 0)
+    for (j = 1; j <= 2; j++)
+        if (lat["busy", column[j]])
+            bar(column[j] " artis / busy", ratio(median(lat["artis", column[j]]), median(lat["busy", column[j]])), 1.05, 0)
     if (!done["shared", "cpu"]) exit
     bar("computing artis / shared", share_of_shared("artis", "cpu"), 1, 1)
-    for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shared", share_of_shared("artis", stressor[j]), 0.4, 1)
+    for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shared", share_of_shared("artis", stressor[j]), 0.45, 1)
 }
