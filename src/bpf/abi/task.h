@@ -164,7 +164,7 @@ struct artis_task {
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* by so much earlier it is queued than its virtual time says, while it waits: policy/fair.h */
-	u64 reader_advance_ns;
+	u64 advance_ns;
 	/* p->se.sum_exec_runtime when its turn among equals began, ns */
 	u64 rt1_turn_exec_ns;
 	/* the watch that its stats are of, see report/tally.bpf.h */

@@ -36,7 +36,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		return;
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->fresh = false;
-	t->reader_advance_ns = 0;
+	t->advance_ns = 0;
 	c->section = t->section;
 	c->section_nr = t->section_nr;
 	c->attempts = 0;

@@ -120,14 +120,13 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
 					u64 enq_flags)
 {
-	u64 vtime = t->vtime;
+	u64 order;
 
 	/* per-CPU kernel threads serve the CPU itself, a migration-disabled task may hold a lock */
 	if (is_kernel_task(p) || is_migration_disabled(p))
-		vtime = clock_for(t, cpu) - policy.sleep_credit_ns - 1;
-	if (is_rt_cpu(cpu))
-		vtime -= ARTIS_BOUND_FIRST;
-	insert_own(p, t, cpu, policy.slice_nrt_ns, vtime, enq_flags);
+		t->advance_ns = artis_first_advance(&policy, t->vtime, clock_for(t, cpu));
+	order = order_of(t, is_rt_cpu(cpu) ? t->vtime - ARTIS_BOUND_FIRST : t->vtime);
+	insert_own(p, t, cpu, policy.slice_nrt_ns, order, enq_flags);
 	count_why(t, ARTIS_STAT_PLACE_OWN);
 	if ((enq_flags & SCX_ENQ_LAST) || scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
@@ -137,7 +136,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 		/* computing tasks are guests there */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	else
-		preempt_if_behind(cpu, vtime);
+		preempt_if_behind(cpu, t->vtime - t->advance_ns);
 }
 
 /* Tasks that may run on RT CPUs only, but on several: they cannot leave, and are shown. */
@@ -197,7 +196,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	note_partition(p, t);
 	count_exempt(p, t);
 	refresh(p, t, cpu);
-	t->reader_advance_ns =
+	t->advance_ns =
 		unlikely(is_rcu_reader(p)) ? artis_reader_advance(t->vtime, clock_for(t, cpu)) : 0;
 	if (is_migration_disabled(p)) {
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);

@@ -82,7 +82,7 @@ static __always_inline u64 order_of(const struct artis_task *t, u64 vtime)
 {
 	if (unlikely(t->rt1))
 		return t->rt1_order;
-	return vtime - t->reader_advance_ns;
+	return vtime - t->advance_ns;
 }
 
 /* It is no more among the runnable RT1+ tasks of an RT CPU. */

@@ -119,6 +119,15 @@ static inline u64 artis_reader_advance(u64 vtime, u64 clock)
 	return artis_before(clock, vtime) ? vtime - clock : 0;
 }
 
+/*
+ * artis_first_advance - the same for a task that may run on one CPU only and serves that CPU, or
+ * may hold a lock: it comes before all others, whatever credit they have
+ */
+static inline u64 artis_first_advance(const struct artis_policy *policy, u64 vtime, u64 clock)
+{
+	return vtime - (clock - policy->sleep_credit_ns - 1);
+}
+
 /* Weight of one CPU's tasks beyond which the clock does not get slower: 50 tasks of weight 100. */
 #define ARTIS_CLOCK_WEIGHT_MAX 5000
 

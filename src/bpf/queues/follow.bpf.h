@@ -215,7 +215,7 @@ static __always_inline bool follow_stays(struct task_struct *p, struct artis_tas
 		return false;
 	if (woken ? !waits : has_idle(nrt_mask()))
 		return false;
-	insert_own(p, t, cpu, slice_nrt(cpu), t->vtime, enq_flags);
+	insert_own(p, t, cpu, slice_nrt(cpu), order_of(t, t->vtime), enq_flags);
 	/* it is in the queue when this function has returned: one look in vain does not clear it */
 	follow_hint = 2;
 	count_why(t, ARTIS_STAT_PLACE_FOLLOW);

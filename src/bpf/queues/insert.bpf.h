@@ -218,10 +218,10 @@ static __always_inline void insert_nrt(struct task_struct *p, struct artis_task 
 
 /* The own queue of @cpu. The caller wakes the CPU if it must. */
 static __always_inline void insert_own(struct task_struct *p, struct artis_task *t, s32 cpu,
-				       u64 slice_ns, u64 vtime, u64 enq_flags)
+				       u64 slice_ns, u64 order, u64 enq_flags)
 {
 	seat_join(t, seat_of_cpu(cpu));
-	scx_bpf_dsq_insert_vtime(p, own_dsq(cpu), slice_ns, order_of(t, vtime), enq_flags);
+	scx_bpf_dsq_insert_vtime(p, own_dsq(cpu), slice_ns, order, enq_flags);
 	cpu_of(cpu)->own_hint_ns = scx_bpf_now();
 	cpu_of(cpu)->own_hint = 1;
 }

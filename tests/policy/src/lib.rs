@@ -72,6 +72,7 @@ functions! {
     weight_in = artis_weight_in(weight: u32, cgroup_weight: u32) -> u32;
     vtime_of = artis_vtime_of(run_ns: u64, inv_weight: u32) -> u64;
     vtime_clamp = artis_vtime_clamp(policy: &Policy, vtime: u64, clock: u64, inv_weight: u32) -> u64;
+    first_advance = artis_first_advance(policy: &Policy, vtime: u64, clock: u64) -> u64;
     reader_advance = artis_reader_advance(vtime: u64, clock: u64) -> u64;
     clock_pace = artis_clock_pace(clock: u64, run_ns: u64, weight: u64, nr_cpus: u32) -> u64;
     clock_catch_up = artis_clock_catch_up(policy: &Policy, clock: u64, vtime: u64) -> u64;

@@ -229,6 +229,14 @@ proptest! {
         prop_assert_eq!(place, if before(clock, vtime) { clock } else { vtime });
     }
 
+    /// Who serves the CPU is before everybody's virtual time.
+    #[test]
+    fn the_first_are_before_all(vtime: u64, other: u64, clock: u64, credit in 0u64..1_000_000_000) {
+        let policy = bounds(credit, 1_000_000_000);
+        let place = vtime.wrapping_sub(first_advance(&policy, vtime, clock));
+        prop_assert!(before(place, vtime_clamp(&policy, other, clock, inv_weight(100))));
+    }
+
     /// The lead is own run time: a task of weight 50 may be twice as far ahead in virtual time, the
     /// lightest five times, and not more: it must get its turn.
     #[test]
