@@ -103,6 +103,8 @@ struct artis_policy {
 	u64 balance_nrt_ns;
 	/* events that one CPU may write into the ring buffer in a second */
 	u64 record_budget;
+	/* what low priorities of RT1+ may have of each second; see policy/rt1.h */
+	u64 rt1_limits;
 	/* K: an attempt is overdue after so many mean periods */
 	u32 predict_k;
 	/* weight of the past in the mean period at each attempt, in 1/2048 */
@@ -129,7 +131,7 @@ struct artis_policy {
 	u8 cpu_kind[ARTIS_MAX_CPUS];
 };
 
-_Static_assert(sizeof(struct artis_policy) == 12 * 8 + 10 * 4 + 512 + 1024,
+_Static_assert(sizeof(struct artis_policy) == 13 * 8 + 10 * 4 + 512 + 1024,
 	       "struct artis_policy has padding: both languages must see the same bytes");
 
 /* Tables of system calls for the tasks that a rule names; the first is never used. */

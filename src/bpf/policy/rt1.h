@@ -35,6 +35,15 @@ static inline u64 artis_rt1_order(u32 priority, u64 now_ns)
 	return ((u64)(ARTIS_RT1_MAX - priority) << ARTIS_RT1_PLACE_BITS) + place - ARTIS_RT1_FIRST;
 }
 
+/*
+ * Limits of low priorities (rt1_limits): up to four, the lowest first, each of 16 bits: the highest
+ * priority that it is for, then a share in percent. Both rise.
+ */
+#define ARTIS_RT1_LIMITS 4
+#define ARTIS_RT1_LIMIT(limits, i) ((u32)((limits) >> (16 * (i)) & 0xffff))
+#define ARTIS_RT1_LIMIT_UP_TO(limit) ((limit) & 0xff)
+#define ARTIS_RT1_LIMIT_PCT(limit) ((limit) >> 8)
+
 /* What RT1+ tasks used of one CPU in the present second. */
 struct artis_rt1_budget {
 	/* the second of the clock, in 2^30 ns */
@@ -43,41 +52,79 @@ struct artis_rt1_budget {
 	u32 used_ns;
 };
 
+/* Part of a second, ns; 100 is more than any. */
+static inline u64 artis_rt1_pct_ns(u32 pct)
+{
+	return pct < 100 ? (u64)pct * (1ULL << 30) / 100 : ~0ULL;
+}
+
+/*
+ * artis_rt1_limit_ns - what RT1+ tasks may have used of a second when one of @priority begins
+ *
+ * What higher ones used counts, too. So the lower stop earlier, and there is time left for the
+ * higher: never is a task stopped while a lower one may run.
+ */
+static inline u64 artis_rt1_limit_ns(const struct artis_policy *policy, u32 priority)
+{
+	u32 pct = policy->rt1_budget_pct, i;
+
+	for (i = 0; i < ARTIS_RT1_LIMITS; i++) {
+		u32 limit = ARTIS_RT1_LIMIT(policy->rt1_limits, i);
+
+		if (priority > ARTIS_RT1_LIMIT_UP_TO(limit))
+			continue;
+		if (ARTIS_RT1_LIMIT_PCT(limit) < pct)
+			pct = ARTIS_RT1_LIMIT_PCT(limit);
+		break;
+	}
+	return artis_rt1_pct_ns(pct);
+}
+
+/* Has what was used passed this limit with the last run? */
+static inline bool artis_rt1_passes(u64 limit_ns, u64 before_ns, u64 after_ns)
+{
+	return before_ns < limit_ns && after_ns >= limit_ns;
+}
+
 /*
  * artis_rt1_charge - an RT1+ task ran for @run_ns on this CPU up to @now_ns
  *
- * Returns true when this run is the one that uses up the budget of the second.
+ * Returns true when this run is the one that uses up the budget of the second, or what
+ * some low priority may have of it.
  */
 static inline bool artis_rt1_charge(struct artis_rt1_budget *budget,
 				    const struct artis_policy *policy, u64 now_ns, u64 run_ns)
 {
-	u32 second = now_ns >> 30;
-	u64 all_ns = (u64)policy->rt1_budget_pct * (1ULL << 30) / 100;
-	u64 used_ns;
+	u32 second = now_ns >> 30, i;
+	u64 used_ns, before_ns;
+	bool spent;
 
 	if (budget->second != second) {
 		budget->second = second;
 		budget->used_ns = 0;
 	}
-	used_ns = budget->used_ns + run_ns;
+	before_ns = budget->used_ns;
+	used_ns = before_ns + run_ns;
 	if (used_ns > 1ULL << 30)
 		used_ns = 1ULL << 30;
-	if (policy->rt1_budget_pct >= 100)
-		all_ns = ~0ULL;
-	if (budget->used_ns < all_ns && used_ns >= all_ns) {
-		budget->used_ns = used_ns;
-		return true;
-	}
 	budget->used_ns = used_ns;
-	return false;
+	spent = artis_rt1_passes(artis_rt1_pct_ns(policy->rt1_budget_pct), before_ns, used_ns);
+	for (i = 0; i < ARTIS_RT1_LIMITS; i++) {
+		u32 limit = ARTIS_RT1_LIMIT(policy->rt1_limits, i);
+
+		if (limit && artis_rt1_passes(artis_rt1_pct_ns(ARTIS_RT1_LIMIT_PCT(limit)),
+					      before_ns, used_ns))
+			spent = true;
+	}
+	return spent;
 }
 
-/* artis_rt1_throttled - have RT1+ tasks used up what they may of this second? */
+/* artis_rt1_throttled - is so much of this second used that none of @priority is to run now? */
 static inline bool artis_rt1_throttled(const struct artis_rt1_budget *budget,
-				       const struct artis_policy *policy, u64 now_ns)
+				       const struct artis_policy *policy, u32 priority, u64 now_ns)
 {
-	return policy->rt1_budget_pct < 100 && budget->second == (u32)(now_ns >> 30) &&
-	       budget->used_ns >= (u64)policy->rt1_budget_pct * (1ULL << 30) / 100;
+	return budget->second == (u32)(now_ns >> 30) &&
+	       budget->used_ns >= artis_rt1_limit_ns(policy, priority);
 }
 
 #endif /* ARTIS_POLICY_RT1_H */

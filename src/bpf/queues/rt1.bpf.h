@@ -71,10 +71,17 @@ static __always_inline void take_place(const struct task_struct *p, struct artis
 		next_turn(p, t);
 }
 
-/* RT1+ tasks have used up their share of this second of @c. */
-static __always_inline bool is_throttled(const struct artis_cpu *c)
+/* RT1+ tasks have used up what those of @rank may have of this second of @c. */
+static __always_inline bool is_throttled(const struct artis_cpu *c, u32 rank)
 {
-	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
+	return unlikely(c->rt1.used_ns) &&
+	       artis_rt1_throttled(&c->rt1, &policy, rank, scx_bpf_now());
+}
+
+/* Task @t is not among those who have used up their share of this second of @c. */
+static __always_inline bool may_go_on(const struct artis_cpu *c, const struct artis_task *t)
+{
+	return !t->rt1 || !is_throttled(c, t->rt1);
 }
 
 /* A real-time task is runnable on @cpu. In ops.dispatch, one that goes to sleep no longer is. */
@@ -94,7 +101,7 @@ static __always_inline bool gives_way(s32 cpu, u32 rank)
 {
 	const struct artis_cpu *c = cpu_of(cpu);
 
-	if (c->curr_rt1 >= rank || is_throttled(c))
+	if (c->curr_rt1 >= rank || is_throttled(c, rank))
 		return false;
 	return c->rt.in_rt ? c->rt_kthread : !has_rt_task(cpu);
 }
@@ -227,13 +234,14 @@ static __always_inline void preempt_for_rt1(s32 cpu)
 }
 
 /*
- * RT1+ tasks have used up their share of this second of @cpu: the first of @dsq that is none runs
- * now, if there is one. Without that, an endless RT1+ task would be the end of all others,
- * kernel threads and the daemon among them, as with the kernel's own class before it
- * had a throttle.
+ * RT1+ tasks have used up their share of this second of @cpu, all or the lower ones: the first of
+ * @dsq that may still run does so now, if there is one. Without that, an endless RT1+ task would
+ * be the end of all others, kernel threads and the daemon among them, as with the kernel's
+ * own class before it had a throttle.
  */
 __noinline bool let_lower_run(s32 cpu, u64 dsq)
 {
+	const struct artis_cpu *c = cpu_of(cpu);
 	struct task_struct *p;
 	u32 seen = 0;
 
@@ -244,13 +252,25 @@ __noinline bool let_lower_run(s32 cpu, u64 dsq)
 		if (seen++ >= ARTIS_RT1_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t || t->rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!t || !may_go_on(c, t) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_nrt_ns);
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * The head of @dsq is an RT1+ task that may still run on @cpu. It is higher than all that may not,
+ * and before them in their order, so nobody has to be looked for.
+ */
+__noinline bool high_is_first(s32 cpu, u64 dsq)
+{
+	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(dsq);
+	struct artis_task *t = head ? bpf_task_storage_get(&task_stor, head, 0, 0) : NULL;
+
+	return t && t->rt1 && may_go_on(cpu_of(cpu), t);
 }
 
 #endif /* ARTIS_QUEUES_RT1_BPF_H */

@@ -102,12 +102,37 @@ static __always_inline void ask_for_work(s32 cpu)
 	scx_bpf_kick_cpu(nrt, SCX_KICK_PREEMPT);
 }
 
+/*
+ * RT1+ tasks have used up their share of this second of @cpu, all or the lower ones: one that has
+ * not runs now, if there is one. False: the usual order holds, since the first in it may run, or
+ * nobody waits whom the others keep from running.
+ */
+static __noinline bool take_throttled(struct artis_cpu *c, s32 cpu, struct task_struct *prev,
+				      bool nrt)
+{
+	struct artis_task *t = prev && is_queued(prev) ? task_of(prev) : NULL;
+
+	if (t && t->rt1 && may_go_on(c, t))
+		return false;
+	if (high_is_first(cpu, own_dsq(cpu)) || (nrt && high_is_first(cpu, nrt_dsq(cpu))))
+		return false;
+	if (let_lower_run(cpu, own_dsq(cpu)) || (nrt && let_lower_run(cpu, nrt_dsq(cpu))))
+		return true;
+	/* the only one that may is the one that runs */
+	if (!nrt || !t || t->rt1)
+		return false;
+	settle(c, cpu, t, prev);
+	clamp_vtime(t, cpu);
+	keep(c, t, prev, slice_nrt(cpu));
+	return true;
+}
+
 static __always_inline void dispatch_rt(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_task *t = NULL;
 	bool stays = false;
 
-	if (is_throttled(c) && let_lower_run(cpu, own_dsq(cpu)))
+	if (is_throttled(c, ARTIS_RT1_MIN) && take_throttled(c, cpu, prev, false))
 		return;
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
@@ -429,8 +454,7 @@ static __always_inline void dispatch_nrt(struct artis_cpu *c, s32 cpu, struct ta
 		if (came && (came > 1 || (prev && is_queued(prev))))
 			wake_some_nrt();
 	}
-	if (is_throttled(c) &&
-	    (let_lower_run(cpu, own_dsq(cpu)) || let_lower_run(cpu, nrt_dsq(cpu)))) {
+	if (is_throttled(c, ARTIS_RT1_MIN) && take_throttled(c, cpu, prev, true)) {
 		serve_others(cpu);
 		return;
 	}

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
+use super::limits::{Limits, LimitsError};
 use super::{ConfigError, KNOBS, Policy, Word};
 use crate::abi::artis_policy;
 
@@ -24,6 +25,8 @@ pub enum Kind {
     },
     /// One of some words; its place among them is the value.
     Word(&'static [&'static str]),
+    /// Shares of low priorities, as [`Limits`] reads and packs them.
+    Limits,
 }
 
 /// One constant that the user may set.
@@ -74,6 +77,14 @@ pub enum KnobError {
         /// What it may be.
         bounds: String,
     },
+    /// No list of limits.
+    #[error("\"{text}\": {error}; {}", Limits::BOUNDS)]
+    NoLimits {
+        /// As written.
+        text: String,
+        /// What is wrong with it; boxed, since errors are returned through many functions.
+        error: Box<LimitsError>,
+    },
 }
 
 /// A time: µs for the user, ns for BPF.
@@ -121,6 +132,10 @@ impl Knob {
                 .position(|word| *word == text)
                 .map(|place| place as u64)
                 .ok_or(KnobError::NoWord { text: text_owned, bounds }),
+            Kind::Limits => text
+                .parse()
+                .map(Limits::packed)
+                .map_err(|error| KnobError::NoLimits { text: text_owned, error: Box::new(error) }),
             Kind::Number { .. } if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) => {
                 Err(KnobError::NoNumber { text: text_owned, bounds })
             }
@@ -140,6 +155,7 @@ impl Knob {
                     .to_string()
             }
             Kind::Number { .. } => value.to_string(),
+            Kind::Limits => Limits::unpacked(value).to_string(),
         }
     }
 
@@ -147,7 +163,7 @@ impl Knob {
     pub fn unit(&self) -> &'static str {
         match &self.kind {
             Kind::Number { unit, .. } => unit,
-            Kind::Word(_) => "",
+            Kind::Word(_) | Kind::Limits => "",
         }
     }
 
@@ -158,6 +174,7 @@ impl Knob {
                 format!("{} to {} {unit}", range.start(), range.end()).trim_end().to_owned()
             }
             Kind::Word(words) => words.join(", "),
+            Kind::Limits => Limits::BOUNDS.to_owned(),
         }
     }
 
@@ -170,14 +187,14 @@ impl Knob {
     fn scaled(&self, value: u64) -> u64 {
         match &self.kind {
             Kind::Number { scale, .. } => value * scale,
-            Kind::Word(_) => value,
+            Kind::Word(_) | Kind::Limits => value,
         }
     }
 
     /// Its line in `--help`.
     pub(super) fn help(&self) -> String {
         match self.kind {
-            Kind::Number { .. } => format!("{} [{}]", self.what, self.bounds()),
+            Kind::Number { .. } | Kind::Limits => format!("{} [{}]", self.what, self.bounds()),
             Kind::Word(_) => self.what.to_owned(), // clap adds the words
         }
     }
@@ -189,6 +206,7 @@ impl Knob {
             Kind::Number { unit: "%", .. } => "PCT",
             Kind::Number { .. } => "NR",
             Kind::Word(_) => "WORD",
+            Kind::Limits => "LIST",
         }
     }
 }
@@ -214,7 +232,7 @@ impl TypedValueParser for KnobParser {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         match &self.0.kind {
             Kind::Word(words) => Some(Box::new(words.iter().map(PossibleValue::new))),
-            Kind::Number { .. } => None,
+            Kind::Number { .. } | Kind::Limits => None,
         }
     }
 }
@@ -236,6 +254,7 @@ mod tests {
             let greatest = match &knob.kind {
                 Kind::Number { range, .. } => *range.end(),
                 Kind::Word(words) => words.len() as u64 - 1,
+                Kind::Limits => "1:1,2:2,3:3,98:100".parse().map(Limits::packed).expect("four"),
             };
             assert_eq!(knob.parse(&knob.text(greatest)), Ok(greatest), "{name}");
             let mut constants = artis_policy::default();

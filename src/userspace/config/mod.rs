@@ -6,6 +6,7 @@ mod address;
 mod calls;
 mod cpu_set;
 mod knob;
+mod limits;
 mod machine;
 mod partition;
 mod policy;

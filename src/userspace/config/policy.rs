@@ -69,6 +69,8 @@ knobs! {
         "Least time between two passes that even out groups of NRT CPUs";
     record_budget: number(100, 10_000_000, "records/s"), 100_000 => record_budget,
         "Events (evictions, moves, runs) that one CPU may tell of in a second while somebody records them";
+    rt1_limits: Kind::Limits, "none" => rt1_limits,
+        "Shares of each second for low priorities: RT1+ tasks of up to PRIORITY wait, while others do, once RT1+ tasks have used PCT of a CPU";
     predict_k: number(2, 100, "periods"), 8 => predict_k,
         "K: a kernel entry is overdue after so many mean periods; by the rule least, after so many C";
     predict_past: number(0, 2_047, "of 2048"), 2_028 => predict_past,
@@ -224,6 +226,7 @@ mod tests {
             let other = match &knob.kind {
                 Kind::Number { range, .. } => *range.end(),
                 Kind::Word(_) => 0,
+                Kind::Limits => knob.parse("20:30").expect("a limit"),
             };
             assert_ne!((knob.get)(&changed), other, "{name}");
             (knob.set)(&mut changed, other);

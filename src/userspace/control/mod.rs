@@ -248,6 +248,11 @@ pub enum Bounds {
         /// The words.
         one_of: Vec<String>,
     },
+    /// A text.
+    Text {
+        /// What it has to look like.
+        form: String,
+    },
 }
 
 impl State {
@@ -272,6 +277,9 @@ impl Value {
             Kind::Word(words) => {
                 let one_of = words.iter().map(ToString::to_string).collect();
                 (|knob, value| knob.text(value).into(), Bounds::Words { one_of })
+            }
+            Kind::Limits => {
+                (|knob, value| knob.text(value).into(), Bounds::Text { form: knob.bounds() })
             }
         };
         Self {

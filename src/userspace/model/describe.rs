@@ -197,7 +197,7 @@ metrics! {
         Moved ARTIS_STAT_RT1_PREEMPT rt1_preempted "for RT1+":
             "Preemptions for an RT1+ task";
         Moved ARTIS_STAT_RT1_THROTTLE rt1_throttled "throttled":
-            "Seconds of a CPU in which RT1+ tasks used up their share (--rt1-budget-pct)";
+            "Times that RT1+ tasks used up their share of a second of a CPU (--rt1-budget-pct, --rt1-limits)";
         Handed ARTIS_STAT_HANDOVER handed_over "through FIFO":
             "Evicted tasks that an RT CPU handed over through the wait-free FIFO of the pair of CPUs";
         Handed ARTIS_STAT_HANDOVER_FULL handover_full "FIFO full":

@@ -61,7 +61,7 @@ functions! {
     before = artis_before(a: u64, b: u64) -> bool;
     rt1_order = artis_rt1_order(priority: u32, now_ns: u64) -> u64;
     rt1_charge = artis_rt1_charge(budget: &mut Rt1Budget, policy: &Policy, now_ns: u64, run_ns: u64) -> bool;
-    rt1_throttled = artis_rt1_throttled(budget: &Rt1Budget, policy: &Policy, now_ns: u64) -> bool;
+    rt1_throttled = artis_rt1_throttled(budget: &Rt1Budget, policy: &Policy, priority: u32, now_ns: u64) -> bool;
     hist_slot = artis_hist_slot(ns: u64) -> u32;
     hist_from = artis_hist_from(slot: u32) -> u64;
     share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;

@@ -17,7 +17,7 @@ use crate::worker::{Kind, Spec};
 /// bite or starves RT1+ tasks; a change of class that is not taken; turns that are none.
 pub const RT1_ORDER: Scenario = Scenario {
     name: "rt1_order",
-    what: "RT1+ tasks by strict priority before all others, within their budget; turns",
+    what: "RT1+ tasks by strict priority before all others, within budget and limits; turns",
     scope: Scope::Full,
     boot: &[],
     run: order,
@@ -113,6 +113,7 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     ensure!([5, 0, 1, 2].iter().all(|i| seen[*i] >= HIGH), "a high one waited: {seen:?}");
     drop(workers);
     turns(ctx, &mut observer)?;
+    low_limits(ctx, &mut observer)?;
     daemon.ensure_loaded("at the end")?;
     drop(stats);
     daemon.finish()?;
@@ -141,6 +142,40 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
             ensure!(other <= LOW && one >= HIGH, "FIFO tasks took turns: {one:.2}, {other:.2}");
         }
     }
+    Ok(())
+}
+
+/// What the limit leaves to a low one, percent of each second.
+const LOW_PCT: u32 = 40;
+
+/// On one CPU, an endless task of low priority and an NRT task: the low one may have its share of
+/// each second and no more, by a value that was set in the running daemon. A higher one is not
+/// concerned, and the low one does not run beside it at all.
+fn low_limits(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
+    let on = Cpus::one(ctx.nrt.first()?);
+    told(ctx, &["set", "rt1-limits", &format!("30:{LOW_PCT}")], 0)?;
+    let mut workers = Workers::start("limited", [Kind::Spin; 3].map(|k| Spec::new(k).on(on)))?;
+    workers.wait_begun()?;
+    let first = observer.watch((0..3).map(|i| workers.pid(i)))?;
+    workers.freeze(true)?;
+    set(ctx, workers.pid(0), 30, false)?;
+    set(ctx, workers.pid(1), 31, false)?;
+    for i in [0, 2] {
+        workers.freeze_one(i, false)?;
+    }
+    pause(1.0);
+    let seen = watch(observer, 4.0, "30 that may have 40 %, an NRT task")?;
+    let (low, nrt) = (seen[first], seen[first + 2]);
+    ensure!((0.25..=0.46).contains(&low), "the low one had {low:.2} of the CPU, not 0.40");
+    ensure!(nrt >= 0.35, "the NRT task had {nrt:.2} of the CPU, not 0.60");
+    workers.freeze_one(1, false)?;
+    pause(1.0);
+    let seen = watch(observer, 4.0, "and 31, which may have 90 %")?;
+    let (low, high, nrt) = (seen[first], seen[first + 1], seen[first + 2]);
+    ensure!(high >= HIGH, "the high one had {high:.2} of the CPU, not 0.90");
+    ensure!(low <= 0.02, "the low one had {low:.2} of the CPU beside it");
+    ensure!(nrt >= NRT / 2.0, "the NRT task had {nrt:.2} of the CPU");
+    told(ctx, &["set", "rt1-limits", "none"], 0)?;
     Ok(())
 }
 
