@@ -93,6 +93,15 @@ static __always_inline bool has_rt_task(s32 cpu)
 }
 
 /*
+ * A task beneath a real-time one waits in the local queue of @cpu, where the kernel has put it, and
+ * would go on before all that wait in queues of ours; only @cpu itself can put it back here.
+ */
+static __always_inline bool keeps_preempted(s32 cpu)
+{
+	return put_back == ARTIS_PUT_BACK_LAZY && cpu_of(cpu)->rt.in_rt;
+}
+
+/*
  * Would an RT1+ task of @rank run at once on @cpu? Not beneath a real-time task, nor behind its
  * like. But a kernel thread of that class is soon gone as a rule: on PREEMPT_RT one runs on this
  * very CPU for each timer, and wakes the task that asks.
@@ -103,7 +112,9 @@ static __always_inline bool gives_way(s32 cpu, u32 rank)
 
 	if (c->curr_rt1 >= rank || is_throttled(c, rank))
 		return false;
-	return c->rt.in_rt ? c->rt_kthread : !has_rt_task(cpu);
+	if (!c->rt.in_rt)
+		return !has_rt_task(cpu);
+	return c->rt_kthread && (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
 }
 
 /* So many RT1+ tasks wait on RT CPU @c, or are on their way to it. */
@@ -229,6 +240,8 @@ static __always_inline void rt1_queued(u32 group)
 static __always_inline void preempt_for_rt1(s32 cpu)
 {
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (unlikely(keeps_preempted(cpu)) && cpu == (s32)bpf_get_smp_processor_id())
+		scx_bpf_reenqueue_local_from_anywhere();
 	if (cpu_of(cpu)->ext_running)
 		count(ARTIS_STAT_RT1_PREEMPT);
 }
