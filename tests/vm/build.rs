@@ -13,6 +13,7 @@ fn main() {
         ("occupancy", "observer"),
         ("locks", "locks"),
         ("moves", "moves"),
+        ("hold", "observer"),
     ] {
         let built = BpfBuilder::new().and_then(|mut b| {
             b.enable_intf(&format!("observer/{intf}.h"), &format!("{intf}_intf.rs"))

@@ -11,7 +11,7 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome, ShowsNothing};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{daemon, guest, locks, mixer, moves, switch, times, verifier};
+use artis_vm::{daemon, guest, locks, mixer, moves, periodic, switch, times, verifier};
 use clap::{Args, Parser, Subcommand};
 
 /// Exit code of a scenario that cannot run here, as automake has it.
@@ -113,6 +113,12 @@ enum Cmd {
         #[command(flatten)]
         spec: switch::Spec,
     },
+    /// A periodic task that makes no endangering call: how late it wakes up, as cyclictest's
+    /// histogram, and its share of time on RT CPUs
+    Periodic {
+        #[command(flatten)]
+        spec: periodic::Spec,
+    },
     /// Threads that do nothing but wake up once a second, until a signal ends them
     Crowd { threads: u32 },
     /// One task of a known kind
@@ -183,6 +189,7 @@ fn run(command: Cmd) -> Result<ExitCode> {
         }
         Cmd::Mixer { spec } => println!("{}", mixer::run(&spec)?),
         Cmd::Switch { spec } => println!("{}", switch::run(&spec)?),
+        Cmd::Periodic { spec } => println!("{}", periodic::run(&spec)?),
         Cmd::Crowd { threads } => crowd(threads)?,
         Cmd::Worker { board, slot, spec } => worker::run(&spec, &Board::open(&board)?, slot)?,
     }

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::cpus::Cpus;
+use crate::hold::Hold;
 use crate::progress::Board;
 use crate::work::{
     Duty, call, compute, compute_units, exec_once, fork_once, monotonic_ns, read_tasks,
@@ -54,6 +55,9 @@ pub enum Kind {
     Enter,
     /// computes, and enters the kernel once when the start signal is given
     Burst,
+    /// holds its CPU in the kernel for 400 ms when the start signal is given: no other task runs
+    /// there meanwhile. Counts once when it is ready and once more just before it holds
+    Hold,
 }
 
 impl Kind {
@@ -187,13 +191,22 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         board.ended(slot).store(monotonic_ns()?, Ordering::Release);
         return Ok(());
     }
+    if spec.kind == Kind::Hold {
+        let hold = Hold::load(HOLD)?;
+        done.fetch_add(1, Ordering::Relaxed);
+        while !board.started() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        done.fetch_add(1, Ordering::Relaxed);
+        return hold.hold();
+    }
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
     let mut next_ns = last_ns;
     loop {
         match spec.kind {
-            Kind::Spin | Kind::Fixed => compute(),
+            Kind::Spin | Kind::Fixed | Kind::Hold => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
             Kind::Reader => read_tasks()?,
@@ -233,10 +246,13 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     }
 }
 
+/// For how long [`Kind::Hold`] holds.
+pub const HOLD: Duration = Duration::from_millis(400);
 /// Period of [`Kind::Periodic`].
 const PERIODIC_NS: u64 = 5_000_000;
 
-fn sleep_until(ns: u64) -> Result<()> {
+/// Sleeps until this time of the monotonic clock.
+pub(crate) fn sleep_until(ns: u64) -> Result<()> {
     let until = Duration::from_nanos(ns).into();
     Ok(clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until)
         .map(drop)?)
@@ -252,10 +268,7 @@ fn become_it(spec: &Spec, slot: usize) -> Result<()> {
         set_nice(0, spec.nice)?;
     }
     if spec.kind == Kind::Lock {
-        nix::sys::mman::mlockall(
-            nix::sys::mman::MlockAllFlags::MCL_CURRENT | nix::sys::mman::MlockAllFlags::MCL_FUTURE,
-        )
-        .context("mlockall")?;
+        lock_memory()?;
     }
     if let Some(cpus) = spec.cpus {
         cpus.bind(0)?;
@@ -264,6 +277,12 @@ fn become_it(spec: &Spec, slot: usize) -> Result<()> {
         fifo(priority)?;
     }
     Ok(())
+}
+
+/// No page of this process is away from now on, nor of what it will map.
+pub(crate) fn lock_memory() -> Result<()> {
+    use nix::sys::mman::{MlockAllFlags, mlockall};
+    mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE).context("mlockall")
 }
 
 /// Puts the caller into SCHED_FIFO.

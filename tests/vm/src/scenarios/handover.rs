@@ -8,9 +8,9 @@ use anyhow::{Result, ensure};
 use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
-use crate::guest::pause;
+use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
-use crate::worker::{Kind, Spec, set_fifo, set_nice};
+use crate::worker::{HOLD, Kind, Spec, set_fifo, set_nice};
 
 /// Catches: evictions that do not take the FIFOs; a FIFO that is full or read too late, an
 /// entry of a task that died, sleeps, changed its priority, class or affinity meanwhile, and
@@ -28,9 +28,11 @@ pub const HANDOVER: Scenario = Scenario {
 const THROUGH_PCT: u64 = 50;
 /// Evictions without which a window shows nothing.
 const ENOUGH: u64 = 100;
-/// Tasks on one RT and one NRT CPU: a third of them is more than the FIFO of that pair holds
-/// (16). Whether it overflows depends on how many of them the RT CPU has: printed only.
-const CROWD: usize = 64;
+/// Tasks on one RT and one NRT CPU. The RT CPU has a quarter to a third of them, more than the
+/// FIFO of that pair holds (16).
+const CROWD: usize = 96;
+/// Crowds until a FIFO must have been full.
+const CROWDS: usize = 3;
 /// Above every ext task, below this program.
 const HOLDS: i32 = 10;
 
@@ -38,8 +40,8 @@ fn handover(ctx: &Ctx) -> Result<Outcome> {
     let mut daemon = ctx.load(&[])?;
     let through = through_fifos(&daemon)?;
     daemon.ensure_loaded("after evictions")?;
-    overflow(ctx, &daemon)?;
-    daemon.ensure_loaded("after the overflow")?;
+    let full = crowd(ctx, &daemon)?;
+    daemon.ensure_loaded("after the crowd")?;
     storm(ctx, &daemon)?;
     daemon.ensure_loaded("after the storm")?;
     daemon.finish()?;
@@ -49,6 +51,7 @@ fn handover(ctx: &Ctx) -> Result<Outcome> {
         handed * 100 >= evictions * THROUGH_PCT,
         "{handed} of {evictions} evictions went through the FIFOs"
     );
+    ensure!(full > 0, "no FIFO was full: the crowd went some other way");
     Ok(Outcome::Passed)
 }
 
@@ -83,25 +86,56 @@ fn through_fifos(daemon: &Daemon) -> Result<(u64, u64)> {
     Ok((seen[0], seen[1]))
 }
 
-/// Many computing tasks enter the kernel at once while no NRT CPU can take them.
-fn overflow(ctx: &Ctx, daemon: &Daemon) -> Result<()> {
-    let pair = Cpus(Cpus::one(ctx.rt.first()?).0 | Cpus::one(ctx.nrt.first()?).0);
-    let mut crowd = Workers::start("crowd", [Kind::Burst; CROWD].map(Spec::new))?;
-    crowd.wait_begun()?;
-    for i in 0..crowd.len() {
-        pair.bind(crowd.pid(i).cast_signed())?;
-    }
-    pause(2.0);
-    counted(&mut daemon.stats()?, "a crowd evicted, NRT CPUs held", || {
+/// Many computing tasks enter the kernel at once while no NRT CPU can take them: real-time tasks
+/// hold those, or the NRT CPU of the pair is in the kernel for long. Returns how often a FIFO was
+/// full then.
+fn crowd(ctx: &Ctx, daemon: &Daemon) -> Result<u64> {
+    let holder = ctx.nrt.first()?;
+    let pair = Cpus(Cpus::one(ctx.rt.first()?).0 | Cpus::one(holder).0);
+    let crowd = |what| {
+        let mut crowd = Workers::start(what, [Kind::Burst; CROWD].map(Spec::new))?;
+        crowd.wait_begun()?;
+        for i in 0..crowd.len() {
+            pair.bind(crowd.pid(i).cast_signed())?;
+        }
+        pause(2.0);
+        anyhow::Ok(crowd)
+    };
+
+    let mut beneath = crowd("beneath")?;
+    counted(&mut daemon.stats()?, "a crowd evicted, real-time tasks on NRT CPUs", || {
         let holds = ctx.nrt.iter().map(|c| Spec::new(Kind::Spin).on(Cpus::one(c)).fifo(HOLDS));
         let mut holders = Workers::start("holds", holds)?;
         holders.wait_begun()?;
-        crowd.board().start();
+        beneath.board().start();
         pause(1.0);
         drop(holders);
-        crowd.ensure_progress(6.0, "after the NRT CPUs were held")
+        beneath.ensure_progress(6.0, "after the NRT CPUs were held")
     })?;
-    Ok(())
+    drop(beneath);
+
+    // how many of the crowd the RT CPU has is chance
+    let mut full = 0;
+    for _ in 0..CROWDS {
+        let mut behind = crowd("behind")?;
+        let mut kernel = Workers::start("kernel", [Spec::new(Kind::Hold).on(Cpus::one(holder))])?;
+        kernel.wait_begun()?;
+        full +=
+            counted(&mut daemon.stats()?, "a crowd evicted, the NRT CPU in the kernel", || {
+                // this program has to go on meanwhile
+                ctx.all().without(Cpus::one(holder)).bind(0)?;
+                kernel.board().start();
+                until("the NRT CPU is held", PATIENCE, || Ok(kernel.counts()[0] > 1))?;
+                behind.board().start();
+                std::thread::sleep(HOLD);
+                ctx.all().bind(0)?;
+                behind.ensure_progress(6.0, "after the NRT CPU was held")
+            })?[2];
+        if full > 0 {
+            break;
+        }
+    }
+    Ok(full)
 }
 
 /// Tasks that are evicted all the time change in every way that a task can.

@@ -21,6 +21,7 @@ use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cgroup::Cgroup;
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{PATIENCE, until};
+use crate::load::Load;
 use crate::residue::Inventory;
 
 /// Catches: a task that begins, executes, renames itself or moves to a cgroup and is not looked
@@ -29,7 +30,7 @@ use crate::residue::Inventory;
 /// producer; a wrong file that takes rules out of force; a hangup that ends the daemon.
 pub const RULES: Scenario = Scenario {
     name: "rules",
-    what: "classes by program, name and cgroup; followers; reload, a wrong file, ctl rule, removal",
+    what: "classes by program, name, cgroup, user and parent; followers; reload, a wrong file, ctl rule",
     scope: Scope::Full,
     boot: &[],
     run: rules,
@@ -37,6 +38,8 @@ pub const RULES: Scenario = Scenario {
 
 const DIR: &str = "/tmp/artis-rules";
 const GROUP: &str = "artis-rules.service";
+/// A user who is not root; it needs no name.
+const USER: u32 = 4242;
 /// Programs that are started to see how soon they are classified.
 const STARTS: usize = 20;
 
@@ -55,6 +58,10 @@ struct Program(Child);
 
 impl Program {
     fn start(name: &str) -> Result<Self> {
+        Self::of_user(name, 0)
+    }
+
+    fn of_user(name: &str, uid: u32) -> Result<Self> {
         let path = Path::new(DIR).join(name);
         if !path.exists() {
             fs::create_dir_all(DIR)?;
@@ -62,7 +69,7 @@ impl Program {
         }
         let mut command = Command::new(&path);
         // whatever it is called: busybox goes by this
-        command.arg0("sleep").arg("1000").stdin(Stdio::null());
+        command.arg0("sleep").arg("1000").stdin(Stdio::null()).uid(uid);
         Ok(Self(command.spawn().with_context(|| path.display().to_string())?))
     }
 
@@ -116,6 +123,7 @@ fn rules(ctx: &Ctx) -> Result<Outcome> {
     reloaded(ctx, &mut daemon, &mut stats, &firm, &path)?;
     by_ctl(ctx, &mut stats, &firm)?;
     followed(ctx)?;
+    by_user_and_parent(ctx, &mut stats)?;
     becomes(&mut stats, quiet.pid(), "without rules", &json!({"rt_cpus": true, "call_table": 0}))?;
     becomes(&mut stats, by_hand.pid(), "by hand, without rules", &json!({"rt1": 10}))?;
 
@@ -255,6 +263,41 @@ fn followed(ctx: &Ctx) -> Result<()> {
     let by_hand = [(u64::from(taker.pid()), u64::from(maker.pid()), false)];
     ensure!(pairs(ctx)? == by_hand, "a rule outranks the user: {:?}", pairs(ctx)?);
     told(ctx, &["rule", "remove", "1"], 0)?;
+    Ok(())
+}
+
+/// Whose task it is, and who started it.
+fn by_user_and_parent(ctx: &Ctx, stats: &mut Stats) -> Result<()> {
+    told(ctx, &["rule", "add", &format!("user={USER}"), "class=rt1", "priority=25"], 0)?;
+    let (own, other) = (Program::of_user("whose", USER)?, Program::start("whose")?);
+    becomes(stats, own.pid(), "a program of that user", &json!({"rt1": 25}))?;
+    becomes(stats, other.pid(), "a program of root", &json!({"rt1": 0}))?;
+    told(ctx, &["rule", "remove", "1"], 0)?;
+    becomes(stats, own.pid(), "without the rule", &json!({"rt1": 0}))?;
+
+    // this program by its number, and by its name
+    for (priority, parent) in [(26, std::process::id().to_string()), (27, "artis-gu*".to_string())]
+    {
+        let class = format!("priority={priority}");
+        told(ctx, &["rule", "add", &format!("parent={parent}"), "class=rt1", &class], 0)?;
+        let child = Program::start("child")?;
+        let what = format!("a child of {parent}");
+        becomes(stats, child.pid(), &what, &json!({"rt1": priority}))?;
+        // a child begins as its parent
+        let shell = Load::shell("sleep 1000 & echo $! >/tmp/artis-rules/grandchild; wait")?;
+        let mut grandchild = None;
+        until("the shell has a child", PATIENCE, || {
+            let text = fs::read_to_string(format!("{DIR}/grandchild")).unwrap_or_default();
+            grandchild = text.ends_with('\n').then(|| text.trim().parse().ok()).flatten();
+            Ok(grandchild.is_some())
+        })?;
+        let grandchild = grandchild.context("the shell has no child")?;
+        becomes(stats, grandchild, "its child's child", &json!({"rt1": 0}))?;
+        drop(shell);
+        fs::remove_file(format!("{DIR}/grandchild"))?;
+        told(ctx, &["rule", "remove", "1"], 0)?;
+        becomes(stats, child.pid(), "without the rule", &json!({"rt1": 0}))?;
+    }
     Ok(())
 }
 

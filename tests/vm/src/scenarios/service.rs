@@ -72,11 +72,16 @@ impl Manager {
         Ok(manager)
     }
 
+    fn systemctl(args: &[&str]) -> Command {
+        let mut command = Command::new("systemctl");
+        command.arg("--user").args(args).env("XDG_RUNTIME_DIR", RUNTIME);
+        command
+    }
+
     /// What `systemctl` says.
     fn ctl(&self, args: &[&str]) -> Result<String> {
-        let mut systemctl = Command::new("systemctl");
-        let out = systemctl.arg("--user").args(args).env("XDG_RUNTIME_DIR", RUNTIME).output();
-        Ok(String::from_utf8_lossy(&out.context("systemctl")?.stdout).into_owned())
+        let out = Self::systemctl(args).output().context("systemctl")?;
+        Ok(String::from_utf8_lossy(&out.stdout).into_owned())
     }
 
     fn status(&self) -> String {
@@ -85,9 +90,7 @@ impl Manager {
 
     /// Does `action` to the service.
     fn does(&self, action: &str) -> Result<()> {
-        let mut systemctl = Command::new("systemctl");
-        systemctl.args(["--user", action, "scx_artis"]).env("XDG_RUNTIME_DIR", RUNTIME);
-        let status = systemctl.status().context("systemctl")?;
+        let status = Self::systemctl(&[action, "scx_artis"]).status().context("systemctl")?;
         ensure!(status.success(), "systemctl {action}: {status}\n{}", self.status());
         Ok(())
     }
