@@ -232,7 +232,7 @@ impl Session {
                     self.output.show(&Metrics::between(prev.as_ref(), &now))?;
                     prev = Some(now);
                 }
-                default(POLL) => {}
+                default(POLL) => self.classes.catch_up(scheduler)?,
             }
         }
         Ok(false)

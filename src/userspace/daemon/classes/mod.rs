@@ -11,6 +11,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -48,6 +49,9 @@ pub trait Informed: InCharge {
     fn take_news(&mut self) -> Result<(Vec<Item>, bool)>;
 }
 
+/// Least time between two lists of all tasks that news of producers and consumers ask for.
+const ALIGN_EVERY: Duration = Duration::from_millis(100);
+
 /// What decides about tasks, and what it has to remember.
 #[derive(Debug)]
 pub struct Classes {
@@ -58,6 +62,10 @@ pub struct Classes {
     /// Tasks that the user treats by hand; rules leave them alone.
     by_hand: BTreeMap<TaskId, Treatment>,
     affinity: Affinity,
+    /// Who follows whom may have changed since it was last seen.
+    misaligned: bool,
+    /// When it was last seen because of news.
+    aligned_at: Option<Instant>,
     /// What the scheduler in charge tells.
     heard: Vec<Kind>,
     /// The process that nothing is decided of: the daemon has to get a CPU before those it
@@ -78,6 +86,8 @@ impl Classes {
             adoption,
             by_hand: BTreeMap::new(),
             affinity: Affinity::default(),
+            misaligned: false,
+            aligned_at: None,
             heard: Vec::new(),
             own_tgid: std::process::id().cast_signed(),
         })
@@ -128,25 +138,50 @@ impl Classes {
             log::warn!("news of tasks were lost in a storm of them: all tasks are looked at");
             self.look_at_all(&setup.partition, scheduler)?;
         }
-        let mut follow = false;
         for (pid, comm) in &tasks {
             match Facts::read(*pid) {
                 Ok(Some(task)) => {
                     let task = named(task, comm.as_ref());
-                    follow |= self.look_at(&task, &setup.partition, scheduler);
+                    self.misaligned |= self.look_at(&task, &setup.partition, scheduler);
                 }
                 Ok(None) => {} // it has ended
                 Err(error) => log::warn!("task {pid} is treated as before: {error:#}"),
             }
         }
-        if follow {
-            let all = Facts::all().context("listing the tasks")?.into_iter();
-            let all = all.map(|task| {
+        self.realign(
+            Instant::now(),
+            |task| {
                 let comm = tasks.get(&task.pid).and_then(Option::as_ref);
                 named(task, comm)
-            });
-            self.align(&all.collect::<Vec<_>>(), scheduler);
+            },
+            scheduler,
+        )
+    }
+
+    /// Nothing has happened for a while: what news left to do is done.
+    ///
+    /// # Errors
+    /// When the tasks cannot be listed.
+    pub fn catch_up(&mut self, scheduler: &mut impl InCharge) -> Result<()> {
+        self.realign(Instant::now(), |task| task, scheduler)
+    }
+
+    /// Sees who follows whom, if that may have changed. That takes a list of all tasks: in a storm
+    /// of news, one every [`ALIGN_EVERY`]. `named` corrects what /proc says of a task.
+    fn realign(
+        &mut self,
+        now: Instant,
+        named: impl Fn(Facts) -> Facts,
+        scheduler: &mut impl InCharge,
+    ) -> Result<()> {
+        let rests = |at| now.saturating_duration_since(at) < ALIGN_EVERY;
+        if !self.misaligned || self.aligned_at.is_some_and(rests) {
+            return Ok(());
         }
+        let all = Facts::all().context("listing the tasks")?;
+        self.align(&all.into_iter().map(named).collect::<Vec<_>>(), scheduler);
+        // by then: the list itself may take long
+        self.aligned_at = Some(Instant::now());
         Ok(())
     }
 
@@ -223,6 +258,7 @@ impl Classes {
 
     /// Has tasks follow whom the rules have them follow.
     fn align(&mut self, all: &[Facts], scheduler: &mut impl InCharge) {
+        self.misaligned = false;
         let Self { affinity, rules, adoption, own_tgid, .. } = self;
         let wanted = |task: &Facts| match task.tgid == *own_tgid {
             true => &[][..],
