@@ -34,6 +34,11 @@ pub struct Spec {
     pub fifo: Option<i32>,
 }
 
+/// Begin of the line with the median lateness, µs.
+pub const MEDIAN: &str = "# Median Latencies:";
+/// Begin of the line with the share of time on RT CPUs, percent.
+pub const ON_RT: &str = "# On RT CPUs:";
+
 /// Before anything is reported: whoever adopts tasks needs time to see it.
 const SETTLES: Duration = Duration::from_secs(1);
 
@@ -94,6 +99,20 @@ pub fn run(spec: &Spec) -> Result<Report> {
     Ok(report)
 }
 
+impl Report {
+    /// Half of the wake-ups were no later.
+    fn median_us(&self) -> u64 {
+        let all: u64 = self.late_us.values().sum();
+        let mut seen = 0;
+        let mut upwards = self.late_us.iter();
+        let median = upwards.find(|(_, wakeups)| {
+            seen += **wakeups;
+            seen * 2 >= all
+        });
+        median.map_or(0, |(us, _)| *us)
+    }
+}
+
 /// As cyclictest's histogram, and a line for the CPUs.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,8 +121,9 @@ impl fmt::Display for Report {
         }
         let max = self.late_us.last_key_value().map_or(0, |(us, _)| *us);
         writeln!(f, "# Max Latencies: {max:05}")?;
+        writeln!(f, "{MEDIAN} {:05}", self.median_us())?;
         let permille = self.on_rt * 1000 / self.looks.max(1);
-        write!(f, "# On RT CPUs: {}.{} %", permille / 10, permille % 10)
+        write!(f, "{ON_RT} {}.{} %", permille / 10, permille % 10)
     }
 }
 
@@ -118,6 +138,10 @@ mod tests {
         let report = run(&spec).expect("it runs");
         assert_eq!(report.late_us.values().sum::<u64>(), 40);
         assert!(report.looks >= 40 && report.on_rt == report.looks, "{report:?}");
+        let median = report.median_us();
+        let no_later: u64 = report.late_us.range(..=median).map(|(_, wakeups)| wakeups).sum();
+        let sooner: u64 = report.late_us.range(..median).map(|(_, wakeups)| wakeups).sum();
+        assert!(no_later >= 20 && sooner < 20, "{median} of {report:?}");
         assert!(report.to_string().ends_with("# On RT CPUs: 100.0 %"), "{report}");
     }
 }

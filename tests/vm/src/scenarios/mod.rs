@@ -155,6 +155,7 @@ pub const ALL: &[Scenario] = &[
     tally::TALLY,
     rt1::RT1_ORDER,
     rt1::RT1_PLACES,
+    rt1::RT1_WAKES,
     share::RT_SHARE,
     share::IDLE_RT_USED,
     balance::TWO_CPUS,
