@@ -9,6 +9,7 @@ mod live;
 pub mod log;
 mod output;
 mod place;
+mod plain;
 pub mod preempt;
 pub mod preflight;
 mod run;

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::plain::Plain;
 use crate::abi::artis_task;
 use crate::model::{TaskReading, cause_name};
 
@@ -19,25 +20,18 @@ pub fn pidfd(tid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PIDFD_THREAD).ok()
 }
 
-/// The `struct artis_task` of these bytes; `None`: not of its size.
-fn of_bytes(bytes: &[u8]) -> Option<artis_task> {
-    if bytes.len() != size_of::<artis_task>() {
-        return None;
-    }
-    // SAFETY: as many bytes as the struct has, which is plain integers: any are valid.
-    // Unaligned, since a Vec<u8> is.
-    Some(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
-}
+// SAFETY: integers, with padding fields of its own where C would pad.
+unsafe impl Plain for artis_task {}
 
 /// The weight with which the task of these bytes is counted now; 100 is one of nice 0.
 pub fn counted_weight(bytes: &[u8]) -> u64 {
-    let counted = of_bytes(bytes).filter(|task| task.seat != 0);
+    let counted = artis_task::of_bytes(bytes).filter(|task| task.seat != 0);
     counted.map_or(0, |task| task.seat_weight.into())
 }
 
 /// Makes a reading of the bytes of a `struct artis_task`; `None`: not of its size.
 pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
-    let task = of_bytes(bytes)?;
+    let task = artis_task::of_bytes(bytes)?;
     let mut evictions: BTreeMap<_, _> = task
         .stats
         .causes

@@ -17,10 +17,11 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
+use libbpf_rs::{Link, OpenObject};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 
 use super::exit_report::ExitReport;
+use super::plain::{Plain, run_with};
 use super::setup::Setup;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
 use crate::abi::{PutBack, artis_sample, artis_set_class, artis_set_follow, artis_walk};
@@ -95,30 +96,14 @@ fn sample(skel: &BpfSkel<'_>) -> Result<u64> {
     Ok(sample.now_ns)
 }
 
-/// What a program of ours is given and gives back.
-///
-/// # Safety
-/// Plain integers without padding: any bytes are a valid value, and none is uninitialised.
-unsafe trait ProgramContext {}
 // SAFETY: a u64.
-unsafe impl ProgramContext for artis_sample {}
+unsafe impl Plain for artis_sample {}
 // SAFETY: four u32.
-unsafe impl ProgramContext for artis_walk {}
+unsafe impl Plain for artis_walk {}
 // SAFETY: u32 only.
-unsafe impl ProgramContext for artis_set_class {}
+unsafe impl Plain for artis_set_class {}
 // SAFETY: u32 only.
-unsafe impl ProgramContext for artis_set_follow {}
-
-/// Has the kernel run a program (BPF_PROG_RUN) that reads and writes `context`. What it returns.
-fn run_with<T: ProgramContext>(program: &ProgramMut<'_>, context: &mut T) -> Result<i32> {
-    // SAFETY: the slice covers exactly the bytes of `context`, which outlives it; any bytes are
-    // a valid value.
-    let bytes = unsafe {
-        std::slice::from_raw_parts_mut(ptr::from_mut(context).cast::<u8>(), size_of::<T>())
-    };
-    let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
-    Ok(program.test_run(input)?.return_value.cast_signed())
-}
+unsafe impl Plain for artis_set_follow {}
 
 impl Scheduler<'_> {
     /// Name of the scheduler as the kernel shows it.
