@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Compiles the BPF side and generates its two Rust faces in `OUT_DIR`:
-//! `abi.rs` (bindgen on src/bpf/abi/abi.h) and `bpf_skel.rs` (the skeleton).
+//! `abi.rs` (bindgen on src/bpf/abi/abi.h) and `bpf_skel.rs` (the skeleton); beside them the
+//! object `change.bpf.o`.
 //!
 //! Which clang: `BPF_CLANG`, which .cargo/config.toml points at build/bpf-clang.
 
@@ -19,7 +20,8 @@ fn main() {
         builder
             .enable_intf("src/bpf/abi/abi.h", "abi.rs")
             .enable_skel("src/bpf/main.bpf.c", "bpf")
-            .build()
+            .build()?;
+        BpfBuilder::new()?.enable_skel("src/bpf/change.bpf.c", "change").build()
     });
     if let Err(error) = built {
         eprintln!(

@@ -19,7 +19,7 @@ pub mod skel {
     include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
 }
 
-pub use bindings::{artis_news, artis_task};
+pub use bindings::{artis_change, artis_keeper, artis_news, artis_task};
 pub use skel::types::{
     artis_cpu, artis_policy, artis_sample, artis_set_class, artis_set_follow, artis_topology,
     artis_walk,
@@ -44,6 +44,8 @@ pub const NR_STATS: usize = bindings::artis_stat_ARTIS_NR_STATS as usize;
 
 /// The object file that the skeleton embeds.
 pub const BPF_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bpf.bpf.o"));
+/// The object file of src/bpf/change.bpf.c.
+pub const CHANGE_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/change.bpf.o"));
 
 // the skeleton's types are used throughout; bindgen lends the constants
 const _: () = {

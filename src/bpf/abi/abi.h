@@ -10,5 +10,6 @@
 #include "record.h"
 #include "news.h"
 #include "follow.h"
+#include "change.h"
 
 #endif /* ARTIS_ABI_H */

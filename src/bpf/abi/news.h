@@ -11,7 +11,7 @@
 /* What happened to a task; bits of `news_wanted`. */
 enum artis_news_kind {
 	ARTIS_NEWS_FORK = 1, /* it is new; inherits the class of its parent unless told otherwise */
-	ARTIS_NEWS_FORK_RT = 2, /* it is new, and of a real-time class, or of an adopted one */
+	ARTIS_NEWS_FORK_RT = 2, /* it is new, and of a real-time class */
 	ARTIS_NEWS_EXEC = 4, /* it runs another program */
 	ARTIS_NEWS_NAME = 8, /* it has another name */
 	ARTIS_NEWS_CGROUP = 16, /* it, or all of its process, has moved to another cgroup */

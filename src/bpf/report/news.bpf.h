@@ -53,8 +53,7 @@ static __always_inline void tell_news(struct task_struct *p, u32 kind, const cha
 		bpf_ringbuf_submit(n, 0);
 }
 
-/* include/uapi/linux/sched.h: SCHED_EXT, the policy of adopted tasks (docs/adoption.md). */
-#define SCHED_EXT_POLICY 7
+/* include/uapi/linux/sched.h */
 #define SCHED_FLAG_RESET_ON_FORK 1
 
 /* Is it a task that the user has made real time? Others are boosted for a moment only. */
@@ -66,9 +65,7 @@ static __always_inline bool has_rt_policy(const struct task_struct *p)
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(artis_news_fork, struct task_struct *parent, struct task_struct *child)
 {
-	bool is_rt = has_rt_policy(child) || child->policy == SCHED_EXT_POLICY;
-
-	tell_news(child, is_rt ? ARTIS_NEWS_FORK_RT : ARTIS_NEWS_FORK, NULL, false);
+	tell_news(child, has_rt_policy(child) ? ARTIS_NEWS_FORK_RT : ARTIS_NEWS_FORK, NULL, false);
 	return 0;
 }
 

@@ -87,7 +87,7 @@ fn restore() -> Result<(), Failure> {
     let dir = RunDir::lock(Path::new(RUN_DIR))?;
     let model = Switch::repair(Path::new(preempt::KNOB), &dir.saved_preempt());
     // whatever became of the model
-    let tasks = adoption::repair(&dir.saved_tasks())?;
+    let tasks = adoption::repair(Path::new(adoption::PINNED))?;
     let model = model?;
     if let Some(model) = &model {
         eprintln!("scx_artis: preemption model is {model} again");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, Sender, select};
 
-use super::classes::adoption::Adoption;
+use super::classes::adoption::{Adoption, PINNED};
 use super::classes::{Classes, Source};
 use super::exit_report::ExitReport;
 use super::output::{Output, say_farewell};
@@ -67,7 +67,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         Some(choice) => Switch::to(choice, knob, &state)?,
         None => None,
     };
-    classes.remember_in(&run_dir.saved_tasks())?;
+    classes.remember_in(Path::new(PINNED))?;
     facts.preemption = Model::now(); // the switch above may have changed it
     say_findings(&facts);
 

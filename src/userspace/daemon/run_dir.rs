@@ -70,11 +70,6 @@ impl RunDir {
     pub fn saved_preempt(&self) -> PathBuf {
         self.path.join("preempt.json")
     }
-
-    /// The file of [`super::classes::adoption::Adoption`].
-    pub fn saved_tasks(&self) -> PathBuf {
-        self.path.join("tasks.jsonl")
-    }
 }
 
 fn occupied(lock: &Path) -> Failure {

@@ -11,6 +11,7 @@ pub mod cpus;
 pub mod daemon;
 pub mod entries;
 pub mod failure;
+pub mod forge;
 pub mod guest;
 pub mod hold;
 pub mod load;

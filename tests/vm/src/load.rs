@@ -216,13 +216,19 @@ impl Workers {
         Ok(())
     }
 
+    /// Fails if one has ended.
+    pub fn ensure_alive(&mut self, when: &str) -> Result<()> {
+        for (spec, child) in &mut self.all {
+            let status = child.try_wait()?;
+            ensure!(status.is_none(), "worker ({}) ended {when}: {status:?}", spec.name());
+        }
+        Ok(())
+    }
+
     /// Fails unless each did some work in the next `secs`.
     pub fn ensure_progress(&mut self, secs: f64, when: &str) -> Result<()> {
         let rates = self.rates(secs);
-        for (spec, child) in &mut self.all {
-            let status = child.try_wait()?;
-            ensure!(status.is_none(), "worker ({}) ended: {status:?}", spec.name());
-        }
+        self.ensure_alive(when)?;
         let stuck: Vec<String> = (0..self.len())
             .filter(|i| rates[*i] == 0)
             .map(|i| format!("{i} ({}: {})", self.spec(i).name(), describe(self.pid(i))))

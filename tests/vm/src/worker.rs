@@ -5,16 +5,21 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::cpus::Cpus;
+use crate::forge;
+use crate::guest::{PATIENCE, until};
 use crate::hold::Hold;
+use crate::policy::{EXT, Policy};
 use crate::progress::Board;
 use crate::work::{
     Duty, call, compute, compute_units, exec_once, fork_once, monotonic_ns, read_tasks,
@@ -58,6 +63,12 @@ pub enum Kind {
     /// holds its CPU in the kernel for 400 ms when the start signal is given: no other task runs
     /// there meanwhile. Counts once when it is ready and once more just before it holds
     Hold,
+    /// an ordinary user's tasks that claim to have been real time, see [`forge::run`]; ends if one
+    /// is
+    Forge,
+    /// has a second thread that becomes SCHED_FIFO, with the priority of --fifo, and executes a
+    /// program that sleeps once it is adopted; counts once, before
+    Become,
 }
 
 impl Kind {
@@ -200,13 +211,24 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         done.fetch_add(1, Ordering::Relaxed);
         return hold.hold();
     }
+    if spec.kind == Kind::Forge {
+        return forge::run(|| {
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    if spec.kind == Kind::Become {
+        done.fetch_add(1, Ordering::Relaxed);
+        let priority = spec.fifo.context("--fifo is missing")?;
+        let ended = std::thread::spawn(move || exec_when_adopted(priority)).join();
+        return ended.unwrap_or_else(|_| bail!("the thread panicked"));
+    }
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
     let mut next_ns = last_ns;
     loop {
         match spec.kind {
-            Kind::Spin | Kind::Fixed | Kind::Hold => compute(),
+            Kind::Spin | Kind::Fixed | Kind::Hold | Kind::Forge | Kind::Become => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
             Kind::Reader => read_tasks()?,
@@ -273,10 +295,19 @@ fn become_it(spec: &Spec, slot: usize) -> Result<()> {
     if let Some(cpus) = spec.cpus {
         cpus.bind(0)?;
     }
-    if let Some(priority) = spec.fifo {
+    if let Some(priority) = spec.fifo.filter(|_| spec.kind != Kind::Become) {
         fifo(priority)?;
     }
     Ok(())
+}
+
+/// Returns only with an error.
+fn exec_when_adopted(priority: i32) -> Result<()> {
+    fifo(priority)?;
+    until("the thread is adopted", PATIENCE, || {
+        Ok(Policy::of(0)?.is_some_and(|now| now.policy == EXT))
+    })?;
+    Err(Command::new("sleep").arg("600").exec()).context("sleep")
 }
 
 /// No page of this process is away from now on, nor of what it will map.

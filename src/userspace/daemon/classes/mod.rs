@@ -93,13 +93,13 @@ impl Classes {
         })
     }
 
-    /// Puts back what a dead predecessor did to tasks by its file `state`, and remembers there what
-    /// is done to tasks from now on.
+    /// Puts back what a dead predecessor did to tasks, as it is pinned below `pinned`, and has what
+    /// is done to tasks from now on remembered there.
     ///
     /// # Errors
     /// See [`Adoption::remember_in`].
-    pub fn remember_in(&mut self, state: &Path) -> Result<()> {
-        self.adoption.remember_in(state)
+    pub fn remember_in(&mut self, pinned: &Path) -> Result<(), Failure> {
+        self.adoption.remember_in(pinned)
     }
 
     /// A scheduler has come into charge, and knows of nothing yet.
@@ -124,8 +124,8 @@ impl Classes {
         let (items, lost) = scheduler.take_news()?;
         // one look for all that happened to a task meanwhile
         let mut tasks = BTreeMap::<i32, Option<String>>::new();
+        self.adoption.hear(&items);
         for item in items {
-            self.adoption.hear(&item);
             if item.all_threads {
                 tasks.extend(Facts::threads(item.tgid).into_iter().map(|pid| (pid, None)));
             }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use nix::mount::{MsFlags, mount, umount};
 use nix::sys::signal::Signal;
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
@@ -145,6 +146,7 @@ fn bad_args(ctx: &Ctx) -> Result<Outcome> {
         refused(ctx, args, &[code], word)?;
     }
     offline(ctx)?;
+    without_bpf_fs(ctx)?;
     before.ensure_same()?;
     peer(ctx)?;
     before.ensure_same()?;
@@ -168,6 +170,16 @@ fn offline(ctx: &Ctx) -> Result<()> {
     guest::write(&online, "0")?;
     let r = refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[2, 3], &cpu.to_string());
     guest::write(&online, "1")?;
+    r
+}
+
+/// Where nothing can be pinned, tasks could not be put back after a crash.
+fn without_bpf_fs(ctx: &Ctx) -> Result<()> {
+    const BPF_FS: &str = "/sys/fs/bpf";
+    umount(BPF_FS)?;
+    let args = ["--rt-cpus", &ctx.rt.to_string(), "--adopt"];
+    let r = refused(ctx, &args, &[3], "mount -t bpf");
+    mount(Some("bpf"), BPF_FS, Some("bpf"), MsFlags::empty(), None::<&str>)?;
     r
 }
 

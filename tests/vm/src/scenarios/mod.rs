@@ -11,6 +11,7 @@ mod churn;
 mod control;
 mod evictions;
 mod follow;
+mod forger;
 mod handover;
 mod hog;
 mod hotplug;
@@ -168,6 +169,7 @@ pub const ALL: &[Scenario] = &[
     adopt::ADOPT,
     adopt_storm::ADOPT_STORM,
     adopt_pi::ADOPT_PI,
+    forger::FORGER,
     service::SERVICE,
     follow::FOLLOW,
     handover::HANDOVER,

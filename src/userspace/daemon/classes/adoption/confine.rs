@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use nix::sched::{CpuSet as Affinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use super::attr::Was;
-use super::journal::Change;
+use super::attr::{Was, is_gone};
 use super::{Adoption, Case, NAMED_MAX};
 use crate::config::CpuSet;
+use crate::daemon::classes::facts::Facts;
 use crate::daemon::live::InCharge;
 
 impl Adoption {
@@ -24,15 +24,14 @@ impl Adoption {
         }
         if self.wanted.confine {
             let to = task.cpus.and(&case.partition.nrt);
-            let (from, list) = (task.cpus.to_string(), to.to_string());
-            self.journal.note(case.id, Change::Confined { tgid: task.tgid, from, to: list })?;
-            if let Err(error) = bind(task.pid, &to) {
-                self.journal.done(case.id)?;
-                if error.raw_os_error() != Some(nix::libc::ESRCH) {
-                    return Err(error).with_context(|| format!("binding it to CPUs {to}"));
+            let changes = self.changes.as_ref().context("there is no record of changes")?;
+            changes.note_confined(case.id, &task.cpus, to.len())?;
+            return match bind(task.pid, &to) {
+                Err(error) if !is_gone(&error) => {
+                    Err(error).with_context(|| format!("binding it to CPUs {to}"))
                 }
-            }
-            return Ok(());
+                _ => Ok(()),
+            };
         }
         if !self.wanted.name || self.named.len() > NAMED_MAX || !self.named.insert(case.id) {
             return Ok(());
@@ -51,29 +50,26 @@ impl Adoption {
         Ok(())
     }
 
-    /// A task that was bound to the CPUs `to`, and might run on `from` before.
+    /// A task that was bound to `nr_to` CPUs, and might run on `from` before.
     pub(super) fn confined(
         &mut self,
         case: &Case<'_>,
-        from: &str,
-        to: &str,
+        from: CpuSet,
+        nr_to: usize,
         scheduler: &mut dyn InCharge,
     ) -> Result<bool> {
-        let (from, to): (CpuSet, CpuSet) = (from.parse()?, to.parse()?);
-        if case.task.cpus != to {
-            self.journal.done(case.id)?; // it is its own affair now
-            return self.look(case, scheduler);
+        if case.task.cpus.len() != nr_to {
+            return self.look(case, scheduler); // it was given back, or its cpuset is another
         }
         let stays = case.task.is_realtime()
             && !case.may_adopt
-            && from.and(&case.partition.nrt) == to
+            && from.and(&case.partition.nrt) == case.task.cpus
             && self.wanted.confine;
         if stays {
             return Ok(false);
         }
         bind(case.task.pid, &from).with_context(|| format!("binding it to CPUs {from} again"))?;
-        self.journal.done(case.id)?;
-        let task = crate::daemon::classes::facts::Facts { cpus: from, ..case.task.clone() };
+        let task = Facts { cpus: from, ..case.task.clone() };
         self.look(&Case { task: &task, ..*case }, scheduler)
     }
 }

@@ -4,8 +4,8 @@
 //! (docs/adoption.md).
 
 mod attr;
+mod changes;
 mod confine;
-mod journal;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -18,8 +18,10 @@ use crate::config::Partition;
 use crate::control::{Class, Treatment};
 use crate::daemon::live::InCharge;
 use crate::daemon::scheduler::news::{Asked, Item, Kind};
+use crate::exit::Failure;
 use attr::{SCHED_EXT, Was};
-use journal::{Change, Journal};
+pub use changes::PINNED;
+use changes::{Change, Changes};
 pub use restore::repair;
 
 /// So many tasks are named that may run on RT CPUs and should not; then it is said that there are
@@ -27,8 +29,6 @@ pub use restore::repair;
 const NAMED_MAX: usize = 32;
 /// So often a task may change its policy while it is adopted, until the next news of it.
 const ATTEMPTS: u32 = 4;
-/// Answers of calls are kept of so many tasks, which may have ended.
-const ASKED_MAX: usize = 1024;
 
 /// What the user wants done with real-time tasks that are not bound to RT CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,8 @@ pub struct Wanted {
 #[derive(Debug, Default)]
 pub struct Adoption {
     wanted: Wanted,
-    journal: Journal,
+    /// What it has changed; `None`: nothing is to be changed, or there is no scheduler yet.
+    changes: Option<Changes>,
     /// What calls asked the kernel to make of tasks, since the last look at them.
     asked: HashMap<i32, Asked>,
     /// Of whom a warning was given.
@@ -79,26 +80,30 @@ impl Case<'_> {
 }
 
 impl Adoption {
-    /// That does this, once it has a file to remember it in.
+    /// That does this, once it can remember it.
     pub fn new(wanted: Wanted) -> Self {
         let mut adoption = Self::default();
         adoption.wanted = wanted;
         adoption
     }
 
-    /// Remembers in the file `state` what it changes. What a dead predecessor left is put back
-    /// first.
+    /// Has the kernel remember what it changes, pinned below the directory `pinned`. What a dead
+    /// predecessor left there is put back first.
     ///
     /// # Errors
-    /// When that cannot be done, or the file not be read.
-    pub fn remember_in(&mut self, state: &Path) -> Result<()> {
-        match repair(state)? {
+    /// When that cannot be done. [`Failure::Unfit`]: the kernel cannot remember what is changed.
+    pub fn remember_in(&mut self, pinned: &Path) -> Result<(), Failure> {
+        match repair(pinned)? {
             0 => {}
             tasks => log::warn!(
                 "a dead predecessor had adopted or confined {tasks} tasks: they are as they were"
             ),
         }
-        self.journal = Journal::open(state)?;
+        if self.wanted.adopt || self.wanted.confine {
+            let changes = Changes::new(pinned);
+            let unfit = |error| Failure::Unfit(format!("--adopt and --confine: {error:#}"));
+            self.changes = Some(changes.map_err(unfit)?);
+        }
         Ok(())
     }
 
@@ -111,27 +116,32 @@ impl Adoption {
         }
     }
 
-    /// Hears news, before it is asked to consider the task.
-    pub fn hear(&mut self, item: &Item) {
-        if let Some(asked) = item.asked {
-            self.asked.insert(item.pid, asked);
-        }
+    /// Hears all news, before it is asked to consider the tasks that they are about.
+    pub fn hear(&mut self, items: &[Item]) {
+        self.asked.clear(); // tasks that had ended before they were considered
+        self.asked.extend(items.iter().filter_map(|item| Some((item.pid, item.asked?))));
     }
 
     /// The task as it would be without adoption: what rules are about.
     pub fn as_it_was(&self, task: Facts) -> Facts {
-        let held = match self.journal.held().get(&TaskId::of(&task)) {
-            Some(Change::Adopted(was)) => Some(*was),
-            // a child, perhaps
-            None if task.policy == SCHED_EXT => {
-                attr::get(task.pid).ok().flatten().as_ref().and_then(Was::by_code)
-            }
-            _ => None,
-        };
-        match held {
-            Some(was) => Facts { policy: was.sched(), rt_priority: was.priority, ..task },
-            None => task,
+        if task.is_realtime() {
+            return task;
         }
+        match self.change_of(TaskId::of(&task)) {
+            Ok(Some(Change::Adopted(was))) => {
+                Facts { policy: was.sched(), rt_priority: was.priority, ..task }
+            }
+            Ok(_) => task,
+            Err(error) => {
+                log::warn!("task {}: {error:#}", task.pid);
+                task
+            }
+        }
+    }
+
+    /// What was changed of the task.
+    fn change_of(&self, id: TaskId) -> Result<Option<Change>> {
+        self.changes.as_ref().map_or(Ok(None), |changes| changes.of(id))
     }
 
     /// Looks at a task that is new, or of which there are news. `may_adopt`: rules have nothing
@@ -151,25 +161,31 @@ impl Adoption {
         if task.kernel || task.tgid.cast_unsigned() == std::process::id() {
             return Ok(false);
         }
-        self.tidy()?;
         let may_adopt = self.wanted.adopt && may_adopt;
         let case = Case { task, id: TaskId::of(task), may_adopt, treatment, partition };
         let asked = self.asked.remove(&task.pid);
-        match self.journal.held().get(&case.id).cloned() {
-            Some(Change::Adopted(was)) => self.look_again(&case, was, asked, scheduler),
-            Some(Change::Confined { from, to, .. }) => self.confined(&case, &from, &to, scheduler),
-            None => self.look(&case, scheduler),
-        }
-        .with_context(|| format!("task {} ({})", task.pid, task.comm))
+        let considered = match self.change_of(case.id) {
+            Ok(Some(Change::Adopted(was))) => self.look_again(&case, was, asked, scheduler),
+            Ok(Some(Change::Confined { from, nr_to })) => {
+                self.confined(&case, from, nr_to, scheduler)
+            }
+            Ok(None) => self.grant(&case, asked).and_then(|()| self.look(&case, scheduler)),
+            Err(error) => Err(error),
+        };
+        considered.with_context(|| format!("task {} ({})", task.pid, task.comm))
     }
 
     /// The end: every task is what it was again.
     ///
     /// # Errors
-    /// When one could not be put back, or the file that remembers them cannot be removed. Each
-    /// task was tried.
+    /// When one could not be put back, or what remembers them cannot be removed. Each task was
+    /// tried.
     pub fn end(&mut self) -> Result<()> {
-        let tasks = restore::all(&mut self.journal)?;
+        if self.changes.is_none() {
+            return Ok(());
+        }
+        let tasks = repair(Path::new(PINNED))?;
+        self.changes = None;
         if tasks > 0 {
             log::info!("{tasks} adopted or confined tasks are as they were");
         }
@@ -178,23 +194,16 @@ impl Adoption {
 
     /// A task that nothing was done to.
     fn look(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<bool> {
-        if self.wanted == Wanted::default()
-            || !(case.task.is_realtime() || case.task.policy == SCHED_EXT)
-        {
+        if self.wanted == Wanted::default() || !case.task.is_realtime() {
             return Ok(false);
         }
         let Some(attr) = attr::get(case.task.pid)? else { return Ok(false) };
-        if let Some(was) = Was::by_code(&attr) {
-            // a child of an adopted task
-            self.journal.note(case.id, Change::Adopted(was))?;
-            return self.look_again(case, was, None, scheduler);
-        }
         let Some(was) = Was::now(&attr) else { return Ok(false) };
         if case.is_bound_to_rt() {
             return Ok(false);
         }
         if case.may_adopt {
-            return self.adopt(case, was, scheduler);
+            return self.adopt(case, scheduler);
         }
         self.keep_off(case, was)?;
         Ok(false)
@@ -202,91 +211,70 @@ impl Adoption {
 
     /// The record first, then the class, then a last look, then the policy: whoever changes the
     /// policy of an RT1+ task after that look is told of, so no change of its own is lost.
-    fn adopt(
-        &mut self,
-        case: &Case<'_>,
-        mut was: Was,
-        scheduler: &mut dyn InCharge,
-    ) -> Result<bool> {
+    fn adopt(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<bool> {
+        let tid = case.task.pid;
+        let changes = self.changes.as_ref().context("there is no record of changes")?;
+        let mut taken = Ok(());
         for _ in 0..ATTEMPTS {
-            self.journal.note(case.id, Change::Adopted(was))?;
-            scheduler.set_class(case.task.pid, &case.adopted(was))?;
-            match attr::get(case.task.pid)?.as_ref().and_then(Was::now) {
-                Some(now) if now == was => match was.adopt(case.task.pid) {
-                    Ok(()) => return Ok(true),
-                    Err(gone) if attr::is_gone(&gone) => break,
-                    Err(error) => {
-                        self.forget(case, scheduler)?;
-                        return Err(error).context("taking its real-time policy");
-                    }
-                },
-                Some(now) => was = now,
-                None => break,
+            let Some(was) = changes.note_adopted(case.id)? else { break };
+            scheduler.set_class(tid, &case.adopted(was))?;
+            if attr::get(tid)?.as_ref().and_then(Was::now) != Some(was) {
+                continue;
             }
+            match was.adopt(tid) {
+                Ok(()) => return Ok(true),
+                Err(gone) if attr::is_gone(&gone) => break,
+                Err(error) => taken = Err(error).context("taking its real-time policy"),
+            }
+            break;
         }
-        self.forget(case, scheduler)?;
-        Ok(false)
+        scheduler.set_class(tid, case.treatment)?;
+        taken.map(|()| false)
     }
 
-    /// An adopted task.
+    /// A task with the record that it was `was`. If it has a real-time policy, it was given back.
     fn look_again(
         &mut self,
         case: &Case<'_>,
-        mut was: Was,
+        was: Was,
         asked: Option<Asked>,
         scheduler: &mut dyn InCharge,
     ) -> Result<bool> {
         let tid = case.task.pid;
-        let attr = attr::get(tid)?;
-        if !attr.is_some_and(|attr| was.is_as_left(&attr)) {
-            // it made something else of itself, or is gone
-            self.forget(case, scheduler)?;
+        if attr::get(tid)?.is_none_or(|attr| attr::is_realtime(&attr)) {
             return self.look(case, scheduler);
         }
-        match asked.map(|asked| was.after(asked)) {
-            // its call came just before ours, which undid it
-            Some(Err(asked)) => {
-                attr::set_fair(tid, asked.policy.unwrap_or(0), asked.nice, asked.reset_on_fork)
-                    .context("giving it the policy that it asked for")?;
-                self.forget(case, scheduler)?;
+        // its call may have come just before ours, which undid it
+        let was = match asked.map_or(Ok(was), |asked| was.after(asked)) {
+            Ok(was) => was,
+            Err(_) => {
+                self.grant(case, asked)?;
                 return Ok(false);
             }
-            Some(Ok(now)) if now != was => {
-                self.journal.note(case.id, Change::Adopted(now))?;
-                now.adopt(tid).context("taking its new real-time policy")?;
-                was = now;
-            }
-            Some(Ok(_)) | None => {}
-        }
+        };
         if case.may_adopt && !case.is_bound_to_rt() {
             scheduler.set_class(tid, &case.adopted(was))?;
             return Ok(true);
         }
         was.give_back(tid).with_context(|| format!("making it {was} again"))?;
-        self.forget(case, scheduler)?;
+        scheduler.set_class(tid, case.treatment)?;
         if !case.is_bound_to_rt() {
             self.keep_off(case, was)?;
         }
         Ok(false)
     }
 
-    /// It is not adopted any more, and treated as rules say.
-    fn forget(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<()> {
-        scheduler.set_class(case.task.pid, case.treatment)?;
-        self.journal.done(case.id)
-    }
-
-    /// Forgets tasks that have ended, now and then: nobody tells of ends.
-    fn tidy(&mut self) -> Result<()> {
-        if self.asked.len() > ASKED_MAX {
-            self.asked.clear();
+    /// Gives an adopted task the policy that it has asked for, if adoption undid that: SCHED_EXT is
+    /// what adoption leaves.
+    fn grant(&self, case: &Case<'_>, asked: Option<Asked>) -> Result<()> {
+        let Some(asked) = asked else { return Ok(()) };
+        let policy = asked.policy.unwrap_or(SCHED_EXT);
+        let undone = attr::get(case.task.pid)?.is_some_and(|attr| attr.sched_policy == SCHED_EXT);
+        if !undone || policy == SCHED_EXT || Was::new(policy, 0, false).is_some() {
+            return Ok(());
         }
-        if self.journal.is_stale() {
-            self.journal.forget_dead(TaskId::lives);
-            self.named.retain(|id| id.lives());
-            self.journal.rewrite()?;
-        }
-        Ok(())
+        attr::set_fair(case.task.pid, policy, asked.nice, asked.reset_on_fork)
+            .context("giving it the policy that it asked for")
     }
 }
 

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What was changed of which task, as the kernel remembers it: src/bpf/change.bpf.c, whose maps and
+//! links are pinned, so that the records outlive the daemon and follow forks meanwhile.
+
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
+use nix::libc::{ENOENT, ESRCH};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+
+use super::attr::Was;
+use crate::abi::bindings as abi;
+use crate::abi::{CHANGE_OBJECT, artis_change, artis_keeper};
+use crate::config::CpuSet;
+use crate::daemon::classes::facts::TaskId;
+use crate::daemon::plain::{Plain, run_with};
+
+/// Where the maps and links are pinned; gone after a reboot, as the tasks are.
+pub const PINNED: &str = "/sys/fs/bpf/scx_artis";
+/// The maps of src/bpf/change.bpf.c.
+const CHANGES: &str = "changes";
+const KEEPER: &str = "keeper";
+/// The programs that follow the tasks.
+const HOOKS: [&str; 5] = [
+    "artis_change_fork",
+    "artis_change_exec",
+    "artis_change_exit",
+    "artis_change_policy",
+    "artis_change_affinity",
+];
+
+// SAFETY: u32 and u64 only; the u64 are aligned by themselves.
+unsafe impl Plain for artis_change {}
+// SAFETY: four u32.
+unsafe impl Plain for artis_keeper {}
+
+/// What was changed of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was adopted, and was this.
+    Adopted(Was),
+    /// It was bound to some of the CPUs that it might run on.
+    Confined {
+        /// All of these.
+        from: CpuSet,
+        /// How many it was bound to.
+        nr_to: usize,
+    },
+}
+
+/// The records, while a daemon changes tasks.
+#[derive(Debug)]
+pub struct Changes {
+    object: Object,
+    _links: Vec<Link>,
+}
+
+impl Changes {
+    /// Loads the object and pins what outlives this process below `dir`, in which nothing is
+    /// pinned.
+    ///
+    /// # Errors
+    /// When `dir` is not on a BPF file system, or the kernel does not take the object: it cannot
+    /// trace its functions, for example.
+    pub fn new(dir: &Path) -> Result<Self> {
+        let made = Self::make(dir);
+        if made.is_err() {
+            unpin(dir)?;
+        }
+        made
+    }
+
+    fn make(dir: &Path) -> Result<Self> {
+        let parent = dir.parent().context("a directory for what is pinned")?;
+        let there = statfs(parent).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC);
+        ensure!(
+            there,
+            "no BPF file system is mounted at {0}, and without it changed tasks could not be put \
+             back after a crash: mount -t bpf bpf {0}",
+            parent.display()
+        );
+        let mut object = ObjectBuilder::default().open_memory(CHANGE_OBJECT)?.load()?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(dir)
+            .with_context(|| format!("making {}", dir.display()))?;
+        for mut map in object.maps_mut() {
+            if let Some(name) = [CHANGES, KEEPER].into_iter().find(|name| map.name() == *name) {
+                map.pin(dir.join(name)).with_context(|| format!("pinning the map {name}"))?;
+            }
+        }
+        Left::open(dir)?.context("what was pinned is gone")?.take_over()?;
+        let mut links = Vec::new();
+        for name in HOOKS {
+            let link = program(&object, name)?.attach();
+            let mut link = link.with_context(|| {
+                format!(
+                    "attaching {name}: this kernel cannot tell what becomes of changed tasks, so \
+                     they could not be put back (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)"
+                )
+            })?;
+            link.pin(dir.join(name)).with_context(|| format!("pinning the link {name}"))?;
+            links.push(link);
+        }
+        Ok(Self { object, _links: links })
+    }
+
+    /// Remembers that the task is about to be adopted. Returns what it is; `None`: it is gone, or
+    /// neither SCHED_FIFO nor SCHED_RR now.
+    ///
+    /// # Errors
+    /// When that cannot be remembered: it must not be changed.
+    pub fn note_adopted(&self, id: TaskId) -> Result<Option<Was>> {
+        let mut args = artis_change { kind: abi::artis_change_kind_ARTIS_CHANGE_ADOPTED, ..of(id) };
+        match run_with(&program(&self.object, "artis_change_note")?, &mut args)? {
+            0 => Ok(was(&args)),
+            code if [-ESRCH, -nix::libc::EINVAL].contains(&code) => Ok(None),
+            code => Err(full(code)),
+        }
+    }
+
+    /// Remembers that the task, which may run on `from`, is about to be bound to `nr_to` of these
+    /// CPUs. A task that is gone is nothing to remember.
+    ///
+    /// # Errors
+    /// When that cannot be remembered: it must not be changed.
+    pub fn note_confined(&self, id: TaskId, from: &CpuSet, nr_to: usize) -> Result<()> {
+        let mut args = artis_change {
+            kind: abi::artis_change_kind_ARTIS_CHANGE_CONFINED,
+            nr_to: u32::try_from(nr_to)?,
+            from: words(from),
+            ..of(id)
+        };
+        match run_with(&program(&self.object, "artis_change_note")?, &mut args)? {
+            0 => Ok(()),
+            code if code == -ESRCH => Ok(()),
+            code => Err(full(code)),
+        }
+    }
+
+    /// The record of a task; `None`: it has none. A task that is not as the record says that it was
+    /// changed has got back what it was.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn of(&self, id: TaskId) -> Result<Option<Change>> {
+        let mut args = of(id);
+        match run_with(&program(&self.object, "artis_change_get")?, &mut args)? {
+            0 => Ok(change(&args)),
+            code if code == -ENOENT => Ok(None),
+            code => bail!("artis_change_get: {code}"),
+        }
+    }
+}
+
+/// The records as they are pinned: a daemon's own, or those that a dead one left.
+#[derive(Debug)]
+pub struct Left {
+    dir: PathBuf,
+    changes: MapHandle,
+    keeper: MapHandle,
+}
+
+impl Left {
+    /// Opens what is pinned below `dir`. `None`: nothing, so no task is changed.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is of another version.
+    pub fn open(dir: &Path) -> Result<Option<Self>> {
+        if !dir.join(CHANGES).exists() || !dir.join(KEEPER).exists() {
+            // of one that was killed before it changed anything
+            unpin(dir)?;
+            return Ok(None);
+        }
+        let open = |name| {
+            MapHandle::from_pinned_path(dir.join(name))
+                .with_context(|| format!("opening {}", dir.join(name).display()))
+        };
+        let left = Self { dir: dir.to_owned(), changes: open(CHANGES)?, keeper: open(KEEPER)? };
+        let fits = left.changes.value_size() as usize == size_of::<artis_change>()
+            && left.keeper.value_size() as usize == size_of::<artis_keeper>()
+            && [0, abi::artis_change_limits_ARTIS_CHANGE_VERSION].contains(&left.keeper()?.version);
+        ensure!(
+            fits,
+            "{} was left by another version of scx_artis, and this one cannot read it: put the \
+             tasks back with 'scx_artis restore' of that version",
+            dir.display()
+        );
+        Ok(Some(left))
+    }
+
+    /// From now on this process is the one whose own calls change no record.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn take_over(&self) -> Result<()> {
+        let mut keeper = artis_keeper {
+            version: abi::artis_change_limits_ARTIS_CHANGE_VERSION,
+            tgid: std::process::id(),
+            ..self.keeper()?
+        };
+        let value = keeper.bytes_mut();
+        Ok(self.keeper.update(&0_u32.to_ne_bytes(), value, MapFlags::ANY)?)
+    }
+
+    /// All records.
+    ///
+    /// # Errors
+    /// When the kernel does not tell them.
+    pub fn all(&self) -> Result<Vec<(TaskId, Change)>> {
+        let at_once = abi::artis_change_limits_ARTIS_MAX_CHANGES;
+        let found = self.changes.lookup_batch(at_once, MapFlags::ANY, MapFlags::ANY)?;
+        Ok(found
+            .filter_map(|(_, value)| {
+                let record = artis_change::of_bytes(&value)?;
+                let id = TaskId { tid: record.tid.cast_signed(), start_ticks: record.start_ticks };
+                Some((id, change(&record)?))
+            })
+            .collect())
+    }
+
+    /// Children of changed tasks of which there is no record, because there was no room.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn lost(&self) -> Result<u32> {
+        Ok(self.keeper()?.lost)
+    }
+
+    /// Removes it: nothing is changed any more.
+    ///
+    /// # Errors
+    /// When something of it cannot be removed.
+    pub fn remove(self) -> Result<()> {
+        unpin(&self.dir)
+    }
+
+    fn keeper(&self) -> Result<artis_keeper> {
+        let value = self.keeper.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
+        value.as_deref().and_then(artis_keeper::of_bytes).context("the keeper's map is damaged")
+    }
+}
+
+/// Removes what is pinned below `dir`, if it is there, and `dir`.
+fn unpin(dir: &Path) -> Result<()> {
+    // the programs first: nothing is to be written into maps that are gone
+    for name in HOOKS.into_iter().chain([CHANGES, KEEPER]) {
+        gone(fs::remove_file(dir.join(name)))
+            .with_context(|| format!("removing {}", dir.join(name).display()))?;
+    }
+    gone(fs::remove_dir(dir)).with_context(|| format!("removing {}", dir.display()))
+}
+
+/// What is not there needs not be removed.
+fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn program<'o>(object: &'o Object, name: &str) -> Result<ProgramMut<'o>> {
+    let mut programs = object.progs_mut();
+    let found = programs.find(|program| program.name() == name);
+    found.with_context(|| format!("the BPF object has no program {name}"))
+}
+
+fn full(code: i32) -> anyhow::Error {
+    anyhow!("what it was cannot be remembered: {}", std::io::Error::from_raw_os_error(-code))
+}
+
+/// A record of this task that says nothing yet.
+fn of(id: TaskId) -> artis_change {
+    artis_change {
+        tid: id.tid.cast_unsigned(),
+        kind: 0,
+        start_ticks: id.start_ticks,
+        policy: 0,
+        priority: 0,
+        reset_on_fork: 0,
+        nr_to: 0,
+        from: words(&CpuSet::default()),
+    }
+}
+
+fn was(record: &artis_change) -> Option<Was> {
+    Was::new(record.policy, record.priority, record.reset_on_fork != 0)
+}
+
+/// What a record says; `None`: of no known kind.
+fn change(record: &artis_change) -> Option<Change> {
+    match record.kind {
+        abi::artis_change_kind_ARTIS_CHANGE_ADOPTED => was(record).map(Change::Adopted),
+        abi::artis_change_kind_ARTIS_CHANGE_CONFINED => {
+            Some(Change::Confined { from: cpus(&record.from), nr_to: record.nr_to as usize })
+        }
+        _ => None,
+    }
+}
+
+const WORDS: usize = abi::artis_change_limits_ARTIS_CPU_WORDS as usize;
+
+fn words(cpus: &CpuSet) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for cpu in cpus.iter() {
+        if let Some(word) = words.get_mut(cpu / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    words
+}
+
+fn cpus(words: &[u64; WORDS]) -> CpuSet {
+    let has = |cpu: &usize| words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
+    (0..WORDS * 64).filter(has).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::classes::facts::{SCHED_FIFO, SCHED_RR};
+
+    const ID: TaskId = TaskId { tid: 7, start_ticks: 8 };
+
+    #[test]
+    fn a_record_says_what_was_changed() {
+        assert_eq!(change(&of(ID)), None, "nothing yet");
+        for (policy, priority, reset_on_fork) in [(SCHED_FIFO, 1, false), (SCHED_RR, 99, true)] {
+            let kind = abi::artis_change_kind_ARTIS_CHANGE_ADOPTED;
+            let mut record = artis_change { kind, policy, priority, ..of(ID) };
+            record.reset_on_fork = reset_on_fork.into();
+            let expected = Was::new(policy, priority, reset_on_fork).map(Change::Adopted);
+            assert!(expected.is_some() && change(&record) == expected);
+            record.policy = 0;
+            assert_eq!(change(&record), None, "it was no real-time task");
+        }
+    }
+
+    #[test]
+    fn cpus_are_kept_up_to_the_last() {
+        for list in ["0", "63-64", "0-3,1023", "0-1023"] {
+            let set: CpuSet = list.parse().expect("a list");
+            assert_eq!(cpus(&words(&set)), set, "{list}");
+        }
+        let none = CpuSet::default();
+        assert_eq!(cpus(&words(&none)), none);
+    }
+
+    #[test]
+    fn where_nothing_is_pinned_nothing_was_changed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let below = dir.path().join("scx_artis");
+        assert!(Left::open(&below).expect("nothing").is_none());
+        // killed between the first step and the last before a task is changed
+        fs::create_dir(&below).expect("made");
+        fs::write(below.join(KEEPER), "").expect("written");
+        assert!(Left::open(&below).expect("nothing").is_none() && !below.exists());
+        let error = Changes::new(&below).expect_err("no BPF file system");
+        assert!(error.to_string().contains("mount -t bpf"), "{error:#}");
+    }
+}

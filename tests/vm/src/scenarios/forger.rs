@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! No task gains anything by what it says about itself, and none that was real time loses it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+
+use super::adopt::{becomes, stay_out};
+use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cpus::Cpus;
+use crate::daemon::Daemon;
+use crate::forge;
+use crate::guest::{PATIENCE, until};
+use crate::load::Workers;
+use crate::policy::{EXT, Policy, cpus_of};
+use crate::residue::Inventory;
+use crate::worker::{Kind, Spec};
+
+/// Catches: a policy, or affinity, that is given to a task because of attributes that it, or its
+/// parent, has set itself. With scx_artis of 2026-11-21 (a340281) each forger is SCHED_FIFO or
+/// SCHED_RR as soon as it starts. And records that do not follow a fork after the daemon's death,
+/// an orphan, or a thread that executes a program.
+pub const FORGER: Scenario = Scenario {
+    name: "forger",
+    what: "a task gets back what it was, and nothing that it says it was",
+    scope: Scope::Everywhere,
+    boot: &[],
+    run: forger,
+};
+
+/// Where scx_artis has its records pinned, and who keeps them (src/bpf/abi/change.h).
+const CHANGES: &str = "/sys/fs/bpf/scx_artis/changes";
+const KEEPER: &str = "/sys/fs/bpf/scx_artis/keeper";
+const RULES: &str = "/tmp/forger.toml";
+
+fn fifo(priority: u32) -> Policy {
+    Policy::new(libc::SCHED_FIFO, priority)
+}
+
+fn adopted() -> Policy {
+    Policy { policy: EXT, ..fifo(0) }
+}
+
+/// The forgers have seen nothing in two more rounds, nor does root now.
+fn ensure_ordinary(forgers: &mut Workers, when: &str) -> Result<()> {
+    let rounds = forgers.counts()[0];
+    until(&format!("the forgers look {when}"), PATIENCE, || {
+        forgers.ensure_alive(when)?;
+        Ok(forgers.counts()[0] >= rounds + 2)
+    })?;
+    let seen = forge::seen()?;
+    ensure!(seen.len() > 6, "control: only {} tasks of uid {} {when}", seen.len(), forge::UID);
+    for (tid, policy) in &seen {
+        ensure!(policy.priority == 0, "task {tid} of uid {} is {policy:?} {when}", forge::UID);
+    }
+    say(&format!("{} tasks of uid {} are ordinary ones {when}", seen.len(), forge::UID));
+    Ok(())
+}
+
+/// A shell that has a child, and ends, when it is told to.
+struct Parent {
+    shell: Child,
+    /// What it waits for, and the id of its child.
+    files: [String; 2],
+}
+
+impl Parent {
+    fn start(cpus: Cpus, policy: Policy) -> Result<Self> {
+        let files = ["go", "orphan"].map(|name| format!("/tmp/forger.{name}.{}", policy.priority));
+        let [go, orphan] = &files;
+        mkfifo(go.as_str(), Mode::S_IRWXU)?;
+        let command =
+            format!("read x <{go}; sleep 600 & echo $! >{orphan}~; mv {orphan}~ {orphan}");
+        let shell = Command::new("sh").args(["-c", &command]).stdin(Stdio::null()).spawn()?;
+        let parent = Self { shell, files };
+        cpus.bind(parent.tid())?;
+        policy.set(parent.tid())?;
+        Ok(parent)
+    }
+
+    fn tid(&self) -> i32 {
+        self.shell.id().cast_signed()
+    }
+
+    /// The child, when the parent has ended.
+    fn orphan(&mut self) -> Result<i32> {
+        let [go, orphan] = &self.files;
+        fs::write(go, "go\n")?;
+        until("the orphan is there", PATIENCE, || Ok(Path::new(orphan).exists()))?;
+        self.shell.wait()?;
+        Ok(fs::read_to_string(orphan)?.trim().parse()?)
+    }
+}
+
+impl Drop for Parent {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+        let [_, orphan] = &self.files;
+        let orphan = fs::read_to_string(orphan).ok().and_then(|id| id.trim().parse().ok());
+        let _ = orphan.map(|id| kill(Pid::from_raw(id), Signal::SIGKILL));
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+fn ctl(ctx: &Ctx, args: &[&str]) -> Result<()> {
+    let ended = Daemon::run(&ctx.program, &[&["ctl"], args].concat())?;
+    ensure!(ended.code == 0, "ctl {args:?}: {}\n{}", ended.code, ended.output);
+    Ok(())
+}
+
+/// It gives up its real-time policy, and looks as an adopted task does.
+fn gives_up(tid: i32) -> Result<()> {
+    Policy::new(libc::SCHED_OTHER, 0).set(tid)?;
+    adopted().set(tid)
+}
+
+/// A program sets another real-time priority for an adopted task, and the daemon, which has not
+/// heard of it yet, adopts the task right after. The daemon is this process here.
+fn is_undone(tid: i32, priority: u32) -> Result<()> {
+    let keeper = MapHandle::from_pinned_path(KEEPER)?;
+    let first = 0_u32.to_ne_bytes();
+    let mut value = keeper.lookup(&first, MapFlags::ANY)?.context("no keeper")?;
+    let tgid = value.get_mut(4..8).context("a short struct artis_keeper")?;
+    tgid.copy_from_slice(&std::process::id().to_ne_bytes());
+    keeper.update(&first, &value, MapFlags::ANY)?;
+    let (priority, tid_text) = (priority.to_string(), tid.to_string());
+    let status = Command::new("chrt").args(["-f", "-p", &priority, &tid_text]).status()?;
+    ensure!(status.success(), "chrt: {status}");
+    adopted().set(tid)
+}
+
+fn forger(ctx: &Ctx) -> Result<Outcome> {
+    stay_out(ctx)?;
+    let before = Inventory::now();
+    let mut forgers = Workers::start("forgers", [Spec::new(Kind::Forge).on(ctx.all())])?;
+    forgers.wait_begun()?;
+    let sleeper = |priority| Spec::new(Kind::Sleep).on(ctx.all()).fifo(priority);
+    let forks = Spec::new(Kind::Fork).on(ctx.all()).fifo(40);
+    let mut workers =
+        Workers::start("real", [50, 60, 61, 62].map(sleeper).into_iter().chain([forks]))?;
+    workers.wait_begun()?;
+    let [real, early, late, settled] = [0, 1, 2, 3].map(|i| workers.pid(i).cast_signed());
+    ensure_ordinary(&mut forgers, "before the start")?;
+
+    let daemon = ctx.load(&[])?;
+    let named = format!("SCHED_FIFO 50 task {real} ");
+    until("all tasks were looked at", PATIENCE, || Ok(daemon.output().contains(&named)))?;
+    ensure_ordinary(&mut forgers, "after the start")?;
+    daemon.finish()?;
+    ensure_ordinary(&mut forgers, "after the end")?;
+
+    // with rules, so that each execution of a program is heard of
+    fs::write(RULES, "[[rule]]\ncomm = 'nobody'\nclass = 'rt1'\npriority = 1\n")?;
+    let mut parent = Parent::start(ctx.all(), fifo(25))?;
+    let resets = Policy { reset_on_fork: true, ..fifo(26) };
+    let mut resetting = Parent::start(ctx.all(), resets)?;
+    let daemon = ctx.load(&["--adopt", "--config", RULES])?;
+    for tid in [real, early, late, parent.tid()] {
+        becomes(tid, "a real-time task is adopted", adopted())?;
+    }
+    let mut execs = Workers::start("execs", [Spec::new(Kind::Become).on(ctx.all()).fifo(35)])?;
+    let process = execs.pid(0);
+    until("an adopted thread has executed a program", PATIENCE, || {
+        execs.ensure_alive("before it executes a program")?;
+        Ok(fs::read_to_string(format!("/proc/{process}/comm"))?.trim() == "sleep")
+    })?;
+    ensure_ordinary(&mut forgers, "with --adopt")?;
+    let forked = workers.counts()[4];
+    until("an adopted task has had many children", PATIENCE, || {
+        Ok(workers.counts()[4] >= forked + 200)
+    })?;
+    let records = MapHandle::from_pinned_path(CHANGES)?.keys().count();
+    ensure!((8..50).contains(&records), "{records} records of changed tasks");
+    ctl(ctx, &["rt-cpus", "3"])?;
+    ctl(ctx, &["rt-cpus", &ctx.rt.to_string()])?;
+    ensure_ordinary(&mut forgers, "after ctl rt-cpus")?;
+    kill(Pid::from_raw(daemon.pid().cast_signed()), Signal::SIGHUP)?;
+    until("the rules are read again", PATIENCE, || Ok(daemon.output().contains("SIGHUP")))
+        .with_context(|| daemon.output())?;
+    ensure_ordinary(&mut forgers, "after a reload")?;
+    gives_up(early)?;
+    daemon.stop(Signal::SIGKILL)?;
+    gives_up(late)?;
+    let orphan = parent.orphan()?;
+    ensure!(Policy::of(orphan)? == Some(adopted()), "control: the orphan was not born adopted");
+    let ordinary = resetting.orphan()?;
+    ensure_ordinary(&mut forgers, "after SIGKILL")?;
+    is_undone(settled, 45)?;
+    let normal = Policy::new(libc::SCHED_OTHER, 0);
+    let ended = Daemon::run(&ctx.program, &["restore"])?;
+    ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
+    for (tid, what, expected) in [
+        (real, "an adopted task", fifo(50)),
+        (settled, "one whose new priority was undone", fifo(45)),
+        (early, "one that gave up its policy", adopted()),
+        (late, "one that gave up its policy when the daemon was dead", adopted()),
+        (orphan, "an orphan of an adopted task", fifo(25)),
+        (ordinary, "one of a parent with SCHED_RESET_ON_FORK", normal),
+        (process.cast_signed(), "an adopted thread that has executed a program", fifo(35)),
+    ] {
+        let now = Policy::of(tid)?;
+        ensure!(now == Some(expected), "after restore {what} is {now:?}, not {expected:?}");
+    }
+    ensure_ordinary(&mut forgers, "after restore")?;
+
+    let daemon = ctx.load(&["--confine"])?;
+    for tid in [real, settled] {
+        until("it is bound to NRT CPUs", PATIENCE, || Ok(cpus_of(tid)? == ctx.nrt))?;
+    }
+    ctx.nrt.bind(settled)?; // as it is already, but by its own wish
+    ensure!(Policy::of(real)? == Some(fifo(50)), "a confined task is {:?}", Policy::of(real)?);
+    ensure_ordinary(&mut forgers, "with --confine")?;
+    daemon.stop(Signal::SIGKILL)?;
+    ctx.load(&[])?.finish()?;
+    ensure!(cpus_of(real)? == ctx.all(), "afterwards it is bound to {}", cpus_of(real)?);
+    ensure!(cpus_of(settled)? == ctx.nrt, "one that has bound itself is on {}", cpus_of(settled)?);
+    ensure_ordinary(&mut forgers, "at the end of all")?;
+    drop((forgers, workers, execs, parent, resetting));
+    fs::remove_file(RULES)?;
+    before.ensure_same()?;
+    Ok(Outcome::Passed)
+}
