@@ -7,9 +7,9 @@
  *
  * A record is made in two ways: by the daemon, for a task that has a real-time
  * policy at that moment (of a confined one: the CPUs that it is bound to), and for
- * a child that a task with a record forks while it is changed. It goes when anybody
- * but the daemon sets what was changed, and with the task. So nothing that a task
- * says about itself makes a record, or makes it say more than the kernel has granted.
+ * a child that a task with a record forks while it is changed. It goes when a call
+ * that is not the daemon's sets what was changed, and with the task. So nothing that a
+ * task says about itself makes a record, or makes it say more than the kernel has granted.
  */
 #include <scx/common.bpf.h>
 
@@ -54,7 +54,7 @@ static __always_inline struct artis_keeper *the_keeper(void)
 	return bpf_map_lookup_elem(&keeper, &first);
 }
 
-/* Does the daemon itself, or whoever restores for it, make this call? */
+/* Is this a call of the daemon, or of the process that restores for it? */
 static __always_inline bool is_keepers_call(void)
 {
 	const struct artis_keeper *k = the_keeper();
@@ -64,8 +64,7 @@ static __always_inline bool is_keepers_call(void)
 
 /*
  * A copy of the record of the task with the address @key. An element that is deleted
- * meanwhile may be another task's before it is copied whole: @tid is compared by those
- * for whom that matters.
+ * meanwhile may be another task's before it is copied whole: callers compare its tid.
  */
 static __always_inline bool get_change(u64 key, struct artis_change *copy)
 {
@@ -137,7 +136,7 @@ int BPF_PROG(artis_change_exit, struct task_struct *p)
 }
 
 /*
- * Somebody has set a policy. If the daemon's own call undid it before this program runs, the
+ * A call has set a policy. If the daemon's own call undid it before this program runs, the
  * record tells what was asked for; if it was no real-time policy, there is none any more.
  */
 SEC("fexit/__sched_setscheduler")
@@ -165,7 +164,7 @@ int BPF_PROG(artis_change_policy, struct task_struct *p, const struct sched_attr
 	return 0;
 }
 
-/* Somebody has bound a task to CPUs: that is its own affair from now on. */
+/* A call has bound a task to CPUs: that is its own affair from now on. */
 SEC("fexit/__sched_setaffinity")
 int BPF_PROG(artis_change_affinity, struct task_struct *p, struct affinity_context *to, int err)
 {

@@ -8,12 +8,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
+use nix::unistd::{Gid, Uid, chown, setgid, setgroups, setuid};
 
 use crate::policy::{EXT, Policy, gettid};
 
-/// Who forges: nobody.
+/// The user that forges: nobody.
 pub const UID: u32 = 65534;
+/// Where scx_artis has its records and their keeper pinned.
+pub const PINNED: &str = "/sys/fs/bpf/scx_artis";
+const NAMES: [&str; 2] = ["changes", "keeper"];
 /// What is added to a slice of 3 ms, ns: until 2026-11-22 scx_artis read a policy and a priority
 /// from it (1 to 99: SCHED_FIFO, 101 to 199: SCHED_RR).
 const CODES: [u64; 6] = [1, 50, 99, 101, 150, 199];
@@ -85,11 +89,64 @@ pub fn set_slice(policy: u32, slice_ns: u64) -> Result<()> {
     Ok(())
 }
 
+/// Maps as scx_artis pins them (src/bpf/abi/change.h), in a directory of user [`UID`], with a record
+/// that the process was SCHED_FIFO 99. Removed when dropped.
+pub struct Squatter {
+    maps: [MapHandle; 2],
+}
+
+impl Squatter {
+    /// Pins them.
+    pub fn new(pid: u32) -> Result<Self> {
+        const KIND_ADOPTED: u32 = 1;
+        const VERSION: u32 = 1;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let after = stat.rsplit_once(") ").context("no name in stat")?.1;
+        // the 22nd field; the third comes first here
+        let start_ticks: u64 = after.split(' ').nth(19).context("a short stat")?.parse()?;
+        let mut record = Vec::new();
+        record.extend([pid, KIND_ADOPTED].map(u32::to_ne_bytes).concat());
+        record.extend(start_ticks.to_ne_bytes());
+        record.extend([libc::SCHED_FIFO.cast_unsigned(), 99, 0, 0].map(u32::to_ne_bytes).concat());
+        record.resize(record.len() + 1024 / 8, 0);
+        let keeper = [VERSION, 0, 0, 0].map(u32::to_ne_bytes).concat();
+        fs::create_dir(PINNED)?;
+        chown(PINNED, Some(Uid::from_raw(UID)), None)?;
+        let mut maps = [
+            map(MapType::Hash, "changes", 8, record.len())?,
+            map(MapType::Array, "keeper", 4, keeper.len())?,
+        ];
+        maps[0].update(&1_u64.to_ne_bytes(), &record, MapFlags::ANY)?;
+        maps[1].update(&0_u32.to_ne_bytes(), &keeper, MapFlags::ANY)?;
+        for (map, name) in maps.iter_mut().zip(NAMES) {
+            map.pin(format!("{PINNED}/{name}"))?;
+        }
+        Ok(Self { maps })
+    }
+}
+
+impl Drop for Squatter {
+    fn drop(&mut self) {
+        for (map, name) in self.maps.iter_mut().zip(NAMES) {
+            let _ = map.unpin(format!("{PINNED}/{name}"));
+        }
+        let _ = fs::remove_dir(PINNED);
+    }
+}
+
+fn map(kind: MapType, name: &str, key: u32, value: usize) -> Result<MapHandle> {
+    let opts = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as _,
+        ..Default::default()
+    };
+    Ok(MapHandle::create(kind, Some(name), key, u32::try_from(value)?, 1, &opts)?)
+}
+
 /// Ids and policies of all threads of user [`UID`], as root sees them.
 pub fn seen() -> Result<Vec<(i32, Policy)>> {
     let mut all = Vec::new();
     for process in fs::read_dir("/proc")?.flatten() {
-        // whoever ends meanwhile is none of them
+        // a task that ends meanwhile is none of them
         for thread in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
             let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
             let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));

@@ -24,7 +24,7 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: a policy, or affinity, that is given to a task because of attributes that it, or its
 /// parent, has set itself. With scx_artis of 2026-11-21 (a340281) each forger is SCHED_FIFO or
-/// SCHED_RR as soon as it starts. And records that do not follow a fork after the daemon's death,
+/// SCHED_RR as soon as it starts. And a record that is not root's own; and records that do not follow a fork after the daemon's death,
 /// an orphan, or a thread that executes a program.
 pub const FORGER: Scenario = Scenario {
     name: "forger",
@@ -34,9 +34,6 @@ pub const FORGER: Scenario = Scenario {
     run: forger,
 };
 
-/// Where scx_artis has its records pinned, and who keeps them (src/bpf/abi/change.h).
-const CHANGES: &str = "/sys/fs/bpf/scx_artis/changes";
-const KEEPER: &str = "/sys/fs/bpf/scx_artis/keeper";
 const RULES: &str = "/tmp/forger.toml";
 
 fn fifo(priority: u32) -> Policy {
@@ -126,7 +123,7 @@ fn gives_up(tid: i32) -> Result<()> {
 /// A program sets another real-time priority for an adopted task, and the daemon, which has not
 /// heard of it yet, adopts the task right after. The daemon is this process here.
 fn is_undone(tid: i32, priority: u32) -> Result<()> {
-    let keeper = MapHandle::from_pinned_path(KEEPER)?;
+    let keeper = MapHandle::from_pinned_path(format!("{}/keeper", forge::PINNED))?;
     let first = 0_u32.to_ne_bytes();
     let mut value = keeper.lookup(&first, MapFlags::ANY)?.context("no keeper")?;
     let tgid = value.get_mut(4..8).context("a short struct artis_keeper")?;
@@ -151,12 +148,17 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     let [real, early, late, settled] = [0, 1, 2, 3].map(|i| workers.pid(i).cast_signed());
     ensure_ordinary(&mut forgers, "before the start")?;
 
+    let squatter = forge::Squatter::new(forgers.pid(0))?;
+    let ended = Daemon::run(&ctx.program, &["--rt-cpus", &ctx.rt.to_string(), "--adopt"])?;
+    let refused = ended.code == 3 && ended.output.contains("remove it");
+    ensure!(refused, "--adopt where others pin: {}\n{}", ended.code, ended.output);
     let daemon = ctx.load(&[])?;
     let named = format!("SCHED_FIFO 50 task {real} ");
     until("all tasks were looked at", PATIENCE, || Ok(daemon.output().contains(&named)))?;
     ensure_ordinary(&mut forgers, "after the start")?;
     daemon.finish()?;
     ensure_ordinary(&mut forgers, "after the end")?;
+    drop(squatter);
 
     // with rules, so that each execution of a program is heard of
     fs::write(RULES, "[[rule]]\ncomm = 'nobody'\nclass = 'rt1'\npriority = 1\n")?;
@@ -178,7 +180,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     until("an adopted task has had many children", PATIENCE, || {
         Ok(workers.counts()[4] >= forked + 200)
     })?;
-    let records = MapHandle::from_pinned_path(CHANGES)?.keys().count();
+    let records = MapHandle::from_pinned_path(format!("{}/changes", forge::PINNED))?.keys().count();
     ensure!((8..50).contains(&records), "{records} records of changed tasks");
     ctl(ctx, &["rt-cpus", "3"])?;
     ctl(ctx, &["rt-cpus", &ctx.rt.to_string()])?;

@@ -142,6 +142,14 @@ fn fair(policy: u32, nice: i32, reset_on_fork: bool) -> libc::sched_attr {
     }
 }
 
+/// Might adoption have left a task with these attributes? (A task can set them itself, too.)
+pub fn is_adopted_like(attr: &libc::sched_attr) -> bool {
+    match attr.sched_policy {
+        SCHED_EXT => true,
+        policy => policy == SCHED_OTHER && resets_on_fork(attr),
+    }
+}
+
 /// Is a task with these attributes of a kernel real-time class by its policy?
 pub fn is_realtime(attr: &libc::sched_attr) -> bool {
     matches!(attr.sched_policy, SCHED_FIFO | SCHED_RR | SCHED_DEADLINE)

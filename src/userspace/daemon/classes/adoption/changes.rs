@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -13,6 +13,7 @@ use nix::libc::{ENOENT, ESRCH};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use super::attr::Was;
+use super::record::{Change, change, of, was, words};
 use crate::abi::bindings as abi;
 use crate::abi::{CHANGE_OBJECT, artis_change, artis_keeper};
 use crate::config::CpuSet;
@@ -33,28 +34,10 @@ const HOOKS: [&str; 5] = [
     "artis_change_affinity",
 ];
 
-// SAFETY: u32 and u64 only; the u64 are aligned by themselves.
-unsafe impl Plain for artis_change {}
-// SAFETY: four u32.
-unsafe impl Plain for artis_keeper {}
-
-/// What was changed of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// It was adopted, and was this.
-    Adopted(Was),
-    /// It was bound to some of the CPUs that it might run on.
-    Confined {
-        /// All of these.
-        from: CpuSet,
-        /// How many it was bound to.
-        nr_to: usize,
-    },
-}
-
 /// The records, while a daemon changes tasks.
 #[derive(Debug)]
 pub struct Changes {
+    dir: PathBuf,
     object: Object,
     _links: Vec<Link>,
 }
@@ -68,7 +51,7 @@ impl Changes {
     /// trace its functions, for example.
     pub fn new(dir: &Path) -> Result<Self> {
         let made = Self::make(dir);
-        if made.is_err() {
+        if made.is_err() && foreign(dir).is_none() {
             unpin(dir)?;
         }
         made
@@ -83,6 +66,9 @@ impl Changes {
              back after a crash: mount -t bpf bpf {0}",
             parent.display()
         );
+        if let Some(owner) = foreign(dir) {
+            bail!("{owner}: remove it");
+        }
         let mut object = ObjectBuilder::default().open_memory(CHANGE_OBJECT)?.load()?;
         DirBuilder::new()
             .mode(0o700)
@@ -106,7 +92,12 @@ impl Changes {
             link.pin(dir.join(name)).with_context(|| format!("pinning the link {name}"))?;
             links.push(link);
         }
-        Ok(Self { object, _links: links })
+        Ok(Self { dir: dir.to_owned(), object, _links: links })
+    }
+
+    /// Where its maps and links are pinned.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Remembers that the task is about to be adopted. Returns what it is; `None`: it is gone, or
@@ -166,11 +157,16 @@ pub struct Left {
 }
 
 impl Left {
-    /// Opens what is pinned below `dir`. `None`: nothing, so no task is changed.
+    /// Opens what is pinned below `dir`. `None`: nothing, so no task is changed; or it is not
+    /// root's own, and no record.
     ///
     /// # Errors
     /// When it cannot be opened, or is of another version.
     pub fn open(dir: &Path) -> Result<Option<Self>> {
+        if let Some(owner) = foreign(dir) {
+            log::warn!("{owner}: what is in it is ignored");
+            return Ok(None);
+        }
         if !dir.join(CHANGES).exists() || !dir.join(KEEPER).exists() {
             // of one that was killed before it changed anything
             unpin(dir)?;
@@ -245,6 +241,18 @@ impl Left {
     }
 }
 
+/// Says so if `dir` is there and was not made by a scx_artis: where systemd does not mount it, the
+/// BPF file system is writable by all. Below a directory of root's own nobody else can write.
+fn foreign(dir: &Path) -> Option<String> {
+    let there = fs::symlink_metadata(dir).ok()?;
+    let owner = nix::unistd::geteuid().as_raw();
+    let ours = there.is_dir() && there.uid() == owner && there.mode() & 0o077 == 0;
+    (!ours).then(|| {
+        let (dir, uid, mode) = (dir.display(), there.uid(), there.mode() & 0o7777);
+        format!("{dir} is not a directory of scx_artis's (owner {uid}, mode {mode:o})")
+    })
+}
+
 /// Removes what is pinned below `dir`, if it is there, and `dir`.
 fn unpin(dir: &Path) -> Result<()> {
     // the programs first: nothing is to be written into maps that are gone
@@ -273,82 +281,9 @@ fn full(code: i32) -> anyhow::Error {
     anyhow!("what it was cannot be remembered: {}", std::io::Error::from_raw_os_error(-code))
 }
 
-/// A record of this task that says nothing yet.
-fn of(id: TaskId) -> artis_change {
-    artis_change {
-        tid: id.tid.cast_unsigned(),
-        kind: 0,
-        start_ticks: id.start_ticks,
-        policy: 0,
-        priority: 0,
-        reset_on_fork: 0,
-        nr_to: 0,
-        from: words(&CpuSet::default()),
-    }
-}
-
-fn was(record: &artis_change) -> Option<Was> {
-    Was::new(record.policy, record.priority, record.reset_on_fork != 0)
-}
-
-/// What a record says; `None`: of no known kind.
-fn change(record: &artis_change) -> Option<Change> {
-    match record.kind {
-        abi::artis_change_kind_ARTIS_CHANGE_ADOPTED => was(record).map(Change::Adopted),
-        abi::artis_change_kind_ARTIS_CHANGE_CONFINED => {
-            Some(Change::Confined { from: cpus(&record.from), nr_to: record.nr_to as usize })
-        }
-        _ => None,
-    }
-}
-
-const WORDS: usize = abi::artis_change_limits_ARTIS_CPU_WORDS as usize;
-
-fn words(cpus: &CpuSet) -> [u64; WORDS] {
-    let mut words = [0; WORDS];
-    for cpu in cpus.iter() {
-        if let Some(word) = words.get_mut(cpu / 64) {
-            *word |= 1 << (cpu % 64);
-        }
-    }
-    words
-}
-
-fn cpus(words: &[u64; WORDS]) -> CpuSet {
-    let has = |cpu: &usize| words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
-    (0..WORDS * 64).filter(has).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::classes::facts::{SCHED_FIFO, SCHED_RR};
-
-    const ID: TaskId = TaskId { tid: 7, start_ticks: 8 };
-
-    #[test]
-    fn a_record_says_what_was_changed() {
-        assert_eq!(change(&of(ID)), None, "nothing yet");
-        for (policy, priority, reset_on_fork) in [(SCHED_FIFO, 1, false), (SCHED_RR, 99, true)] {
-            let kind = abi::artis_change_kind_ARTIS_CHANGE_ADOPTED;
-            let mut record = artis_change { kind, policy, priority, ..of(ID) };
-            record.reset_on_fork = reset_on_fork.into();
-            let expected = Was::new(policy, priority, reset_on_fork).map(Change::Adopted);
-            assert!(expected.is_some() && change(&record) == expected);
-            record.policy = 0;
-            assert_eq!(change(&record), None, "it was no real-time task");
-        }
-    }
-
-    #[test]
-    fn cpus_are_kept_up_to_the_last() {
-        for list in ["0", "63-64", "0-3,1023", "0-1023"] {
-            let set: CpuSet = list.parse().expect("a list");
-            assert_eq!(cpus(&words(&set)), set, "{list}");
-        }
-        let none = CpuSet::default();
-        assert_eq!(cpus(&words(&none)), none);
-    }
 
     #[test]
     fn where_nothing_is_pinned_nothing_was_changed() {
@@ -356,10 +291,24 @@ mod tests {
         let below = dir.path().join("scx_artis");
         assert!(Left::open(&below).expect("nothing").is_none());
         // killed between the first step and the last before a task is changed
-        fs::create_dir(&below).expect("made");
+        DirBuilder::new().mode(0o700).create(&below).expect("made");
         fs::write(below.join(KEEPER), "").expect("written");
         assert!(Left::open(&below).expect("nothing").is_none() && !below.exists());
         let error = Changes::new(&below).expect_err("no BPF file system");
         assert!(error.to_string().contains("mount -t bpf"), "{error:#}");
+    }
+
+    #[test]
+    fn what_others_could_have_pinned_is_neither_read_nor_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let below = dir.path().join("scx_artis");
+        DirBuilder::new().mode(0o711).create(&below).expect("made");
+        fs::write(below.join(CHANGES), "").expect("written");
+        fs::write(below.join(KEEPER), "").expect("written");
+        assert!(Left::open(&below).expect("ignored").is_none());
+        assert!(below.join(CHANGES).exists());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&below, &link).expect("linked");
+        assert!(Left::open(&link).expect("ignored").is_none() && below.join(KEEPER).exists());
     }
 }

@@ -6,6 +6,7 @@
 mod attr;
 mod changes;
 mod confine;
+mod record;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -20,8 +21,9 @@ use crate::daemon::live::InCharge;
 use crate::daemon::scheduler::news::{Asked, Item, Kind};
 use crate::exit::Failure;
 use attr::{SCHED_EXT, Was};
+use changes::Changes;
 pub use changes::PINNED;
-use changes::{Change, Changes};
+use record::Change;
 pub use restore::repair;
 
 /// So many tasks are named that may run on RT CPUs and should not; then it is said that there are
@@ -145,8 +147,8 @@ impl Adoption {
     }
 
     /// Looks at a task that is new, or of which there are news. `may_adopt`: rules have nothing
-    /// against it; `treatment` is what they say of it besides. Returns whether it is adopted now
-    /// (then its treatment is set already).
+    /// against it; `treatment` is what they say of it besides. Returns whether it is adopted now:
+    /// then its treatment is set already, else the caller has to set it.
     ///
     /// # Errors
     /// When it should be adopted, confined or given back, and could not be. It is as before then.
@@ -178,13 +180,11 @@ impl Adoption {
     /// The end: every task is what it was again.
     ///
     /// # Errors
-    /// When one could not be put back, or what remembers them cannot be removed. Each task was
+    /// When one could not be put back, or the records of them cannot be removed. Each task was
     /// tried.
     pub fn end(&mut self) -> Result<()> {
-        if self.changes.is_none() {
-            return Ok(());
-        }
-        let tasks = repair(Path::new(PINNED))?;
+        let Some(changes) = &self.changes else { return Ok(()) };
+        let tasks = repair(changes.dir())?;
         self.changes = None;
         if tasks > 0 {
             log::info!("{tasks} adopted or confined tasks are as they were");
@@ -209,27 +209,23 @@ impl Adoption {
         Ok(false)
     }
 
-    /// The record first, then the class, then a last look, then the policy: whoever changes the
-    /// policy of an RT1+ task after that look is told of, so no change of its own is lost.
+    /// The record first, then the class, then a last look, then the policy: there are news of each
+    /// change of an RT1+ task's policy after that look, so none is lost.
     fn adopt(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<bool> {
         let tid = case.task.pid;
         let changes = self.changes.as_ref().context("there is no record of changes")?;
-        let mut taken = Ok(());
         for _ in 0..ATTEMPTS {
             let Some(was) = changes.note_adopted(case.id)? else { break };
             scheduler.set_class(tid, &case.adopted(was))?;
             if attr::get(tid)?.as_ref().and_then(Was::now) != Some(was) {
                 continue;
             }
-            match was.adopt(tid) {
-                Ok(()) => return Ok(true),
-                Err(gone) if attr::is_gone(&gone) => break,
-                Err(error) => taken = Err(error).context("taking its real-time policy"),
-            }
-            break;
+            return match was.adopt(tid) {
+                Err(gone) if attr::is_gone(&gone) => Ok(false),
+                taken => taken.map(|()| true).context("taking its real-time policy"),
+            };
         }
-        scheduler.set_class(tid, case.treatment)?;
-        taken.map(|()| false)
+        Ok(false)
     }
 
     /// A task with the record that it was `was`. If it has a real-time policy, it was given back.
@@ -257,19 +253,18 @@ impl Adoption {
             return Ok(true);
         }
         was.give_back(tid).with_context(|| format!("making it {was} again"))?;
-        scheduler.set_class(tid, case.treatment)?;
         if !case.is_bound_to_rt() {
             self.keep_off(case, was)?;
         }
         Ok(false)
     }
 
-    /// Gives an adopted task the policy that it has asked for, if adoption undid that: SCHED_EXT is
-    /// what adoption leaves.
+    /// Gives a task the policy without priority that it has asked for, if adoption undid that.
     fn grant(&self, case: &Case<'_>, asked: Option<Asked>) -> Result<()> {
-        let Some(asked) = asked else { return Ok(()) };
-        let policy = asked.policy.unwrap_or(SCHED_EXT);
-        let undone = attr::get(case.task.pid)?.is_some_and(|attr| attr.sched_policy == SCHED_EXT);
+        let Some((asked, policy)) = asked.and_then(|asked| Some((asked, asked.policy?))) else {
+            return Ok(());
+        };
+        let undone = attr::get(case.task.pid)?.is_some_and(|attr| attr::is_adopted_like(&attr));
         if !undone || policy == SCHED_EXT || Was::new(policy, 0, false).is_some() {
             return Ok(());
         }

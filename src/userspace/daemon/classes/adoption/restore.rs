@@ -7,8 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::attr;
-use super::changes::{Change, Left};
+use super::changes::Left;
 use super::confine::bind;
+use super::record::Change;
 use crate::daemon::classes::facts::{Facts, TaskId};
 
 /// Puts back all tasks of which a record is pinned below `dir`: a daemon's own, or those that a
@@ -23,7 +24,7 @@ pub fn repair(dir: &Path) -> Result<usize> {
     left.take_over()?;
     let (mut restored, mut failed) = (0, 0);
     let mut seen = BTreeSet::new();
-    // until nobody is found: a task may have forked before it was put back
+    // until none is found: a task may have forked before it was put back
     loop {
         let todo: Vec<_> = left.all()?.into_iter().filter(|(id, _)| !seen.contains(id)).collect();
         let mut found = false;
