@@ -14,6 +14,7 @@
 #include <scx/common.bpf.h>
 
 #include "abi/change.h"
+#include "config/sched.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -33,12 +34,7 @@ struct {
 	__type(value, struct artis_keeper);
 } keeper SEC(".maps");
 
-/* include/uapi/linux/sched.h, and kernel/sched/sched.h for the last one. */
-#define SCHED_FIFO 1
-#define SCHED_RR 2
-#define SCHED_DEADLINE 6
-#define SETPARAM_POLICY (-1)
-#define SCHED_FLAG_RESET_ON_FORK 1
+#define SETPARAM_POLICY (-1) /* kernel/sched/sched.h */
 
 #define NSEC_PER_TICK (1000000000ULL / 100) /* USER_HZ is 100 */
 
@@ -83,8 +79,7 @@ static __always_inline bool is_born_changed(const struct task_struct *p,
 	if (c->kind == ARTIS_CHANGE_CONFINED)
 		return p->nr_cpus_allowed == c->nr_to;
 	/* a child of a real-time task with SCHED_RESET_ON_FORK is none itself */
-	return !c->reset_on_fork && p->policy != SCHED_FIFO && p->policy != SCHED_RR &&
-	       p->policy != SCHED_DEADLINE;
+	return !c->reset_on_fork && !has_rt_policy(p);
 }
 
 /*

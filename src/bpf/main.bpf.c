@@ -21,6 +21,7 @@ char _license[] SEC("license") = "GPL";
 
 #include "abi/abi.h"
 #include "config/rodata.bpf.h"
+#include "config/sched.bpf.h"
 #include "ledger/cpu.bpf.h"
 #include "report/door.bpf.h"
 #include "ledger/topology.bpf.h"

@@ -53,15 +53,6 @@ static __always_inline void tell_news(struct task_struct *p, u32 kind, const cha
 		bpf_ringbuf_submit(n, 0);
 }
 
-/* include/uapi/linux/sched.h */
-#define SCHED_FLAG_RESET_ON_FORK 1
-
-/* Is it a task that the user has made real time? Others are boosted for a moment only. */
-static __always_inline bool has_rt_policy(const struct task_struct *p)
-{
-	return p->policy == 1 || p->policy == 2 || p->policy == 6; /* SCHED_FIFO, _RR, _DEADLINE */
-}
-
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(artis_news_fork, struct task_struct *parent, struct task_struct *child)
 {

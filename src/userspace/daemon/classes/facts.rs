@@ -123,8 +123,13 @@ impl Facts {
 
     /// Is it of a kernel real-time class by its policy?
     pub fn is_realtime(&self) -> bool {
-        matches!(self.policy, SCHED_FIFO | SCHED_RR | SCHED_DEADLINE)
+        is_realtime(self.policy)
     }
+}
+
+/// Is this policy of a kernel real-time class?
+pub fn is_realtime(policy: u32) -> bool {
+    matches!(policy, SCHED_FIFO | SCHED_RR | SCHED_DEADLINE)
 }
 
 /// A thread for all time: another one that has its id later began later.

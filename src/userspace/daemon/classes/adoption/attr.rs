@@ -10,7 +10,7 @@ use nix::libc;
 use rustix::process::{Pid, getpriority_process};
 
 use crate::control::Class;
-use crate::daemon::classes::facts::{SCHED_DEADLINE, SCHED_FIFO, SCHED_RR};
+use crate::daemon::classes::facts::{self, SCHED_FIFO, SCHED_RR};
 use crate::daemon::scheduler::news::Asked;
 
 /// SCHED_EXT, include/uapi/linux/sched.h: the policy of an adopted task. The kernel treats it as
@@ -152,7 +152,7 @@ pub fn is_adopted_like(attr: &libc::sched_attr) -> bool {
 
 /// Is a task with these attributes of a kernel real-time class by its policy?
 pub fn is_realtime(attr: &libc::sched_attr) -> bool {
-    matches!(attr.sched_policy, SCHED_FIFO | SCHED_RR | SCHED_DEADLINE)
+    facts::is_realtime(attr.sched_policy)
 }
 
 fn resets_on_fork(attr: &libc::sched_attr) -> bool {
@@ -210,7 +210,7 @@ mod tests {
         let attr =
             |policy, sched_priority| libc::sched_attr { sched_priority, ..fair(policy, 0, true) };
         assert_eq!(Was::now(&attr(SCHED_RR, 7)), Was::new(SCHED_RR, 7, true));
-        for policy in [SCHED_OTHER, SCHED_EXT, SCHED_DEADLINE] {
+        for policy in [SCHED_OTHER, SCHED_EXT, facts::SCHED_DEADLINE] {
             // whatever else a task may have set of itself
             let forged = libc::sched_attr { sched_runtime: 3_000_099, ..attr(policy, 0) };
             assert_eq!(Was::now(&forged), None, "{policy}");
