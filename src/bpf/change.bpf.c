@@ -18,10 +18,13 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* By the address of the task_struct, which stays what it is when a thread executes a program. */
+/*
+ * By the address of the task_struct, which stays what it is when a thread executes a program.
+ * Allocated beforehand: on PREEMPT_RT a thread refills BPF's allocator, and the sixth record
+ * in a row finds no memory.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, ARTIS_MAX_CHANGES);
 	__type(key, u64);
 	__type(value, struct artis_change);
@@ -121,12 +124,16 @@ int BPF_PROG(artis_change_exec, struct task_struct *p, pid_t old_pid, struct lin
 	return 0;
 }
 
+/* Another process that gets the keeper's id later is not the keeper. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(artis_change_exit, struct task_struct *p)
 {
+	struct artis_keeper *k = the_keeper();
 	u64 key = (u64)p;
 
 	bpf_map_delete_elem(&changes, &key);
+	if (k && k->tgid == p->pid)
+		k->tgid = 0;
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 enum artis_change_limits {
 	/* Moves by one when struct artis_change or struct artis_keeper changes. */
 	ARTIS_CHANGE_VERSION = 1,
-	/* Tasks that are remembered at most. */
-	ARTIS_MAX_CHANGES = 65536,
+	/* Tasks that are remembered at most; 3.5 MiB of memory. */
+	ARTIS_MAX_CHANGES = 16384,
 	ARTIS_CPU_WORDS = ARTIS_MAX_CPUS / 64,
 };
 
@@ -44,7 +44,7 @@ struct artis_change {
 struct artis_keeper {
 	/* ARTIS_CHANGE_VERSION of the daemon that made the maps */
 	u32 version;
-	/* process whose own calls change no record */
+	/* process whose own calls change no record; 0: it has ended */
 	u32 tgid;
 	/* children whose record could not be made: the map was full */
 	u32 lost;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 use nix::unistd::{Gid, Uid, chown, setgid, setgroups, setuid};
 
-use crate::policy::{EXT, Policy, gettid};
+use crate::policy::{EXT, Policy, gettid, start_ticks};
 
 /// The user that forges: nobody.
 pub const UID: u32 = 65534;
@@ -52,7 +52,7 @@ fn forger(code: u64, done: &mpsc::Sender<Result<()>>) -> Result<()> {
     let own = gettid();
     loop {
         // anew in each round: the scheduler may have given it another one meanwhile
-        set_slice(EXT, SLICE_NS + code)?;
+        claim(code)?;
         ensure_ordinary(own, code)?;
         let mut child = Command::new("sleep").arg("0.05").stdin(Stdio::null()).spawn()?;
         while child.try_wait()?.is_none() {
@@ -71,22 +71,38 @@ fn ensure_ordinary(tid: i32, code: u64) -> Result<()> {
     }
 }
 
-/// Sets the caller's policy, which has no priority, and the slice that it asks for.
-pub fn set_slice(policy: u32, slice_ns: u64) -> Result<()> {
+/// Has the caller look as the adopted task of this code did.
+fn claim(code: u64) -> Result<()> {
     let attr = libc::sched_attr {
         size: u32::try_from(size_of::<libc::sched_attr>())?,
-        sched_policy: policy,
+        sched_policy: EXT,
         sched_flags: 0,
         sched_nice: 0,
         sched_priority: 0,
-        sched_runtime: slice_ns,
+        sched_runtime: SLICE_NS + code,
         sched_deadline: 0,
         sched_period: 0,
     };
     // SAFETY: the kernel reads as many bytes as attr.size says, which is that of its type.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
-    ensure!(done == 0, "policy {policy}, slice {slice_ns}: {}", io::Error::last_os_error());
+    ensure!(done == 0, "SCHED_EXT with code {code}: {}", io::Error::last_os_error());
     Ok(())
+}
+
+/// Fills the map of records, so that there is no room for another one.
+pub fn fill_records() -> Result<()> {
+    let records = MapHandle::from_pinned_path(format!("{PINNED}/{}", NAMES[0]))?;
+    let nothing = vec![0; records.value_size() as usize];
+    // no task is at such an address
+    for key in 1..=u64::from(records.max_entries()) {
+        if records.update(&key.to_ne_bytes(), &nothing, MapFlags::ANY).is_ok() {
+            continue;
+        }
+        let error = io::Error::last_os_error(); // libbpf sets errno
+        ensure!(error.raw_os_error() == Some(libc::E2BIG), "record {key}: {error}");
+        return Ok(());
+    }
+    bail!("control: the map of records is not full")
 }
 
 /// Maps as scx_artis pins them (src/bpf/abi/change.h), in a directory of user [`UID`], with a record
@@ -100,13 +116,9 @@ impl Squatter {
     pub fn new(pid: u32) -> Result<Self> {
         const KIND_ADOPTED: u32 = 1;
         const VERSION: u32 = 1;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        let after = stat.rsplit_once(") ").context("no name in stat")?.1;
-        // the 22nd field; the third comes first here
-        let start_ticks: u64 = after.split(' ').nth(19).context("a short stat")?.parse()?;
         let mut record = Vec::new();
         record.extend([pid, KIND_ADOPTED].map(u32::to_ne_bytes).concat());
-        record.extend(start_ticks.to_ne_bytes());
+        record.extend(start_ticks(pid.cast_signed())?.to_ne_bytes());
         record.extend([libc::SCHED_FIFO.cast_unsigned(), 99, 0, 0].map(u32::to_ne_bytes).concat());
         record.resize(record.len() + 1024 / 8, 0);
         let keeper = [VERSION, 0, 0, 0].map(u32::to_ne_bytes).concat();

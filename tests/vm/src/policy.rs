@@ -7,6 +7,7 @@ use std::io;
 use anyhow::{Context, Result, ensure};
 
 use crate::cpus::Cpus;
+use crate::guest;
 
 /// The policy that adopted tasks have, SCHED_EXT; libc lacks it.
 pub const EXT: u32 = 7;
@@ -68,10 +69,31 @@ pub fn cpus_of(tid: i32) -> Result<Cpus> {
 
 /// Its priority as the kernel schedules it now: below 0 for a real-time one, boosted or not.
 pub fn effective(tid: i32) -> Result<i64> {
+    Ok(stat_field(tid, 18)?.parse()?)
+}
+
+/// When the thread began, clock ticks since boot.
+pub fn start_ticks(tid: i32) -> Result<u64> {
+    Ok(stat_field(tid, 22)?.parse()?)
+}
+
+/// Has the process a child that has not ended? (Not every kernel has a file of its children.)
+pub fn has_living_child(pid: i32) -> Result<bool> {
+    let parent = pid.to_string();
+    let is_it = |id: i32| {
+        // a process that is gone by now is none
+        stat_field(id, 4).is_ok_and(|of| of == parent) && guest::alive(id.unsigned_abs())
+    };
+    let ids = fs::read_dir("/proc")?.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+    Ok({ ids }.any(is_it))
+}
+
+/// A field of /proc/PID/stat by its number in proc(5), 3 at least.
+fn stat_field(tid: i32, number: usize) -> Result<String> {
     let stat = fs::read_to_string(format!("/proc/{tid}/stat"))?;
-    let (_, after) = stat.rsplit_once(") ").context("no name in stat")?;
-    // the 18th field; the third comes first here
-    Ok(after.split(' ').nth(15).context("a short stat")?.parse()?)
+    let (_, third) = stat.rsplit_once(") ").context("no name in stat")?;
+    let field = number.checked_sub(3).and_then(|n| third.split(' ').nth(n));
+    field.map(str::to_owned).context("a short stat")
 }
 
 /// Id of the calling thread.

@@ -12,13 +12,14 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 
 use super::adopt::{becomes, stay_out};
+use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::forge;
 use crate::guest::{PATIENCE, until};
 use crate::load::Workers;
-use crate::policy::{EXT, Policy, cpus_of};
+use crate::policy::{EXT, Policy, cpus_of, has_living_child};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -34,6 +35,8 @@ pub const FORGER: Scenario = Scenario {
     run: forger,
 };
 
+/// Which of the workers forks.
+const FORKS: usize = 4;
 const RULES: &str = "/tmp/forger.toml";
 
 fn fifo(priority: u32) -> Policy {
@@ -108,12 +111,6 @@ impl Drop for Parent {
     }
 }
 
-fn ctl(ctx: &Ctx, args: &[&str]) -> Result<()> {
-    let ended = Daemon::run(&ctx.program, &[&["ctl"], args].concat())?;
-    ensure!(ended.code == 0, "ctl {args:?}: {}\n{}", ended.code, ended.output);
-    Ok(())
-}
-
 /// It gives up its real-time policy, and looks as an adopted task does.
 fn gives_up(tid: i32) -> Result<()> {
     Policy::new(libc::SCHED_OTHER, 0).set(tid)?;
@@ -127,12 +124,19 @@ fn is_undone(tid: i32, priority: u32) -> Result<()> {
     let first = 0_u32.to_ne_bytes();
     let mut value = keeper.lookup(&first, MapFlags::ANY)?.context("no keeper")?;
     let tgid = value.get_mut(4..8).context("a short struct artis_keeper")?;
+    ensure!(tgid == [0; 4], "the keeper is dead, and another process may get its id");
     tgid.copy_from_slice(&std::process::id().to_ne_bytes());
     keeper.update(&first, &value, MapFlags::ANY)?;
     let (priority, tid_text) = (priority.to_string(), tid.to_string());
     let status = Command::new("chrt").args(["-f", "-p", &priority, &tid_text]).status()?;
     ensure!(status.success(), "chrt: {status}");
     adopted().set(tid)
+}
+
+/// The task that forks has had many children.
+fn has_children(workers: &Workers) -> Result<()> {
+    let forked = workers.counts()[FORKS];
+    until("it has many children", PATIENCE, || Ok(workers.counts()[FORKS] >= forked + 200))
 }
 
 fn forger(ctx: &Ctx) -> Result<Outcome> {
@@ -176,14 +180,11 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
         Ok(fs::read_to_string(format!("/proc/{process}/comm"))?.trim() == "sleep")
     })?;
     ensure_ordinary(&mut forgers, "with --adopt")?;
-    let forked = workers.counts()[4];
-    until("an adopted task has had many children", PATIENCE, || {
-        Ok(workers.counts()[4] >= forked + 200)
-    })?;
+    has_children(&workers)?;
     let records = MapHandle::from_pinned_path(format!("{}/changes", forge::PINNED))?.keys().count();
     ensure!((8..50).contains(&records), "{records} records of changed tasks");
-    ctl(ctx, &["rt-cpus", "3"])?;
-    ctl(ctx, &["rt-cpus", &ctx.rt.to_string()])?;
+    told(ctx, &["rt-cpus", "3"], 0)?;
+    told(ctx, &["rt-cpus", &ctx.rt.to_string()], 0)?;
     ensure_ordinary(&mut forgers, "after ctl rt-cpus")?;
     kill(Pid::from_raw(daemon.pid().cast_signed()), Signal::SIGHUP)?;
     until("the rules are read again", PATIENCE, || Ok(daemon.output().contains("SIGHUP")))
@@ -219,10 +220,25 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
         until("it is bound to NRT CPUs", PATIENCE, || Ok(cpus_of(tid)? == ctx.nrt))?;
     }
     ctx.nrt.bind(settled)?; // as it is already, but by its own wish
+    // a child that ends would make room
+    workers.freeze_one(FORKS, true)?;
+    let forking = workers.pid(FORKS).cast_signed();
+    until("it has no child that lives", PATIENCE, || Ok(!has_living_child(forking)?))?;
+    forge::fill_records()?;
+    workers.freeze_one(FORKS, false)?;
+    fifo(63).set(early)?;
+    until("it is said that a task cannot be confined", PATIENCE, || {
+        Ok(daemon.output().contains("cannot be remembered"))
+    })?;
+    has_children(&workers)?;
+    ensure!(cpus_of(early)? == ctx.all(), "a task without a record is on {}", cpus_of(early)?);
     ensure!(Policy::of(real)? == Some(fifo(50)), "a confined task is {:?}", Policy::of(real)?);
     ensure_ordinary(&mut forgers, "with --confine")?;
     daemon.stop(Signal::SIGKILL)?;
-    ctx.load(&[])?.finish()?;
+    let daemon = ctx.load(&[])?;
+    let output = daemon.output();
+    ensure!(output.contains("children of changed tasks were not remembered"), "{output}");
+    daemon.finish()?;
     ensure!(cpus_of(real)? == ctx.all(), "afterwards it is bound to {}", cpus_of(real)?);
     ensure!(cpus_of(settled)? == ctx.nrt, "one that has bound itself is on {}", cpus_of(settled)?);
     ensure_ordinary(&mut forgers, "at the end of all")?;
