@@ -161,6 +161,20 @@ int BPF_PROG(boost, struct task_struct *p, struct task_struct *pi_task)
 	return 0;
 }
 
+/*
+ * Is @p inside the call still? leave() is left out where it runs already on that CPU, as it may be
+ * preempted from 7.1 on. But the frame of the last entry from user mode tells: an interrupt and a
+ * fault have no number of a call there.
+ */
+static bool inside_call(struct task_struct *p, struct inside *in)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
+
+	if (in->call && (u32)BPF_CORE_READ(regs, orig_ax) != in->call - 1)
+		in->call = 0;
+	return in->call;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -173,7 +187,9 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if ((next->flags & (PF_KTHREAD_ | PF_EXITING_)) || next->migration_disabled)
 		return 0;
 	in = bpf_task_storage_get(&insides, next, NULL, 0);
-	if (!in || !(in->call || in->fault) || who_is(next) != WHO_SUBJECT)
+	if (!in || who_is(next) != WHO_SUBJECT)
+		return 0;
+	if (!inside_call(next, in) && !in->fault)
 		return 0;
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
 	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,

@@ -80,9 +80,9 @@ pub struct Report {
     pub nrt: Seen,
     /// Calls that the observer's program missed because another program ran.
     pub missed: u64,
-    /// Ends of calls and faults that it missed since it was attached, because it was itself
-    /// preempted at such an end on that CPU: whose end was missed still looks inside,
-    /// wherever it is resumed, until its next end.
+    /// Ends of faults that it missed since it was attached, because it was itself preempted at
+    /// such an end on that CPU: the task looks inside, wherever it is resumed, until its next end.
+    /// A missed end of a call is found out by the task's registers.
     pub missed_ends: u64,
     /// The worst first, at most 20.
     pub offenders: Vec<Offender>,
@@ -175,7 +175,7 @@ impl Observer {
         self.set_counting(0)?;
         let missed = self.missed()? - self.missed_before;
         let progs = &self.skel.progs;
-        let missed_ends = misses(progs.leave.name())? + misses(progs.fault_end.name())?;
+        let missed_ends = misses(progs.fault_end.name())?;
         let rt_cpus = self.rt;
         let (mut rt, mut nrt) = (Seen::default(), Seen::default());
         for (cpu, c) in (0u32..).zip(self.bss()?.seen.iter()) {
