@@ -187,9 +187,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if ((next->flags & (PF_KTHREAD_ | PF_EXITING_)) || next->migration_disabled)
 		return 0;
 	in = bpf_task_storage_get(&insides, next, NULL, 0);
-	if (!in || who_is(next) != WHO_SUBJECT)
-		return 0;
-	if (!inside_call(next, in) && !in->fault)
+	if (!in || !(inside_call(next, in) || in->fault) || who_is(next) != WHO_SUBJECT)
 		return 0;
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
 	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,
@@ -246,7 +244,7 @@ int BPF_PROG(section, unsigned long ip, unsigned long parent_ip)
 	if (p->flags & (PF_KTHREAD_ | PF_EXITING_))
 		return 0;
 	in = bpf_task_storage_get(&insides, p, NULL, 0);
-	if (!in || !in->call || who_is(p) != WHO_SUBJECT)
+	if (!in || !inside_call(p, in) || who_is(p) != WHO_SUBJECT)
 		return 0;
 	__sync_fetch_and_add(&seen[cpu].sections, 1);
 	offence(p, cpu, OBS_CAUSE_SECTION, in->call - 1);
