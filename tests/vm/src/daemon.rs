@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use crate::guest::{self, PATIENCE, until};
 
+/// A line with this begin holds what a loader that ended had counted, as JSON.
+pub const COUNTED: &str = "::counted ";
+
 /// A running loader. Killed when dropped.
 pub struct Daemon {
     child: Child,
@@ -141,8 +144,11 @@ impl Daemon {
         status.context("no exit status")
     }
 
-    /// Stops it by SIGINT and demands exit code 0.
+    /// Stops it by SIGINT and demands exit code 0. What it counted goes to the host, which looks
+    /// whether each counter ever counts.
     pub fn finish(self) -> Result<()> {
+        let counted = self.stats()?.read()?;
+        println!("{COUNTED}{counted}");
         let log = self.log.clone();
         let status = self.stop(Signal::SIGINT)?;
         ensure!(status.code() == Some(0), "scx_artis stopped with {status}\n{}", text(&log));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the guest's kernel says: sched_ext's state, CPU times, its log.
+//! What the guest's kernel says: sched_ext's state, CPU times, its account of tasks.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -159,67 +157,4 @@ pub fn scx_dump() -> String {
 pub fn alive(pid: u32) -> bool {
     line(&format!("/proc/{pid}/stat"))
         .is_ok_and(|s| !s.rsplit(')').next().unwrap_or("").starts_with(" Z"))
-}
-
-/// The kernel's log from the moment this was made.
-pub struct KernelLog {
-    file: File,
-}
-
-impl KernelLog {
-    /// Begins at what is new from now on.
-    pub fn from_now() -> Result<Self> {
-        let mut log = Self::open()?;
-        log.drain();
-        Ok(log)
-    }
-
-    fn open() -> Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open("/dev/kmsg")
-            .context("/dev/kmsg")?;
-        Ok(Self { file })
-    }
-
-    /// The messages since the last call.
-    pub fn drain(&mut self) -> Vec<String> {
-        let mut out = Vec::new();
-        let mut buf = [0u8; 8192];
-        loop {
-            match self.file.read(&mut buf) {
-                Ok(0) => return out,
-                Ok(n) => {
-                    let text = String::from_utf8_lossy(&buf[..n]);
-                    let text = text.split_once(';').map_or(&*text, |(_, t)| t);
-                    out.push(text.lines().next().unwrap_or("").to_string());
-                }
-                // records were overwritten: go on with the oldest one left
-                Err(e) if e.raw_os_error() == Some(libc::EPIPE) => {}
-                Err(_) => return out,
-            }
-        }
-    }
-}
-
-/// Messages that no test may cause.
-#[must_use]
-pub fn complaints(log: &[String]) -> Vec<&String> {
-    const BAD: [&str; 5] = ["BUG:", "WARNING:", "Oops", "general protection", "ejected"];
-    // a FIFO hog holds up per-CPU workqueues, whatever the scheduler
-    const KNOWN: [&str; 1] = ["workqueue lockup"];
-    log.iter()
-        .filter(|l| BAD.iter().any(|b| l.contains(b)) && !KNOWN.iter().any(|k| l.contains(k)))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn complaints_are_found() {
-        let log: Vec<String> =
-            ["hello", "BUG: scheduling", "BUG: workqueue lockup - pool"].map(String::from).to_vec();
-        assert_eq!(super::complaints(&log), vec!["BUG: scheduling"]);
-    }
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The in-VM tests of scx_artis.
 //!
-//! `artis-guest` (src/main.rs) runs in a guest that `scripts/vm` booted;
-//! `tests/matrix.rs` on the host starts one guest for each (kernel, scenario).
-//! Both read the list in [`scenarios`].
+//! `artis-guest` (src/main.rs) runs in a guest that `scripts/vm` booted; `tests/matrix.rs` on
+//! the host boots a guest for each kernel and set of options and has it run scenarios one after
+//! the other ([`host`] and [`serve`]). Both read the list in [`scenarios`].
 
 pub mod cgroup;
 pub mod classes;
 pub mod cpus;
 pub mod daemon;
 pub mod entries;
-pub mod failure;
 pub mod forge;
 pub mod guest;
 pub mod hold;
+pub mod host;
+pub mod kernel_log;
 pub mod load;
 pub mod locks;
 pub mod mixer;
@@ -27,6 +28,7 @@ pub mod policy;
 pub mod progress;
 pub mod residue;
 pub mod scenarios;
+pub mod serve;
 pub mod shared;
 pub mod spread;
 pub mod switch;

@@ -58,7 +58,9 @@ impl Load {
         killpg(self.group(), stop_or_go(on)).with_context(|| self.name.clone())
     }
 
-    fn group(&self) -> Pid {
+    /// Its process group.
+    #[must_use]
+    pub fn group(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
 }

@@ -11,7 +11,7 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome, ShowsNothing};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{daemon, guest, locks, mixer, moves, periodic, switch, times, verifier};
+use artis_vm::{daemon, guest, locks, mixer, moves, periodic, serve, switch, times, verifier};
 use clap::{Args, Parser, Subcommand};
 
 /// Exit code of a scenario that cannot run here, as automake has it.
@@ -84,6 +84,9 @@ enum Cmd {
         #[command(flatten)]
         machine: Machine,
     },
+    /// Runs the scenarios whose names come on stdin, a line each, and tells how each ended
+    #[command(hide = true)]
+    Serve,
     /// Lists the scenarios
     List,
     /// Prints the time from exec to "enabled", in seconds
@@ -167,6 +170,7 @@ fn run(command: Cmd) -> Result<ExitCode> {
             })?;
         }
         Cmd::Scenario { name, machine } => return scenario(&name, machine),
+        Cmd::Serve => serve::serve()?,
         Cmd::List => {
             for s in scenarios::ALL {
                 println!("{:<22} {}", s.name, s.what);

@@ -78,8 +78,6 @@ pub struct Report {
     pub rt: Seen,
     /// On all others.
     pub nrt: Seen,
-    /// Calls that the observer's program missed because another program ran.
-    pub missed: u64,
     /// Ends of faults that it missed since it was attached, because it was itself preempted at
     /// such an end on that CPU: the task looks inside, wherever it is resumed, until its next end.
     /// A missed end of a call is found out by the task's registers.
@@ -169,11 +167,13 @@ impl Observer {
         self.set_counting(1)
     }
 
-    /// Stops counting.
+    /// Stops counting; an error if the program that sees calls was left out for one because it ran
+    /// already on that CPU: that call may have been the one.
     pub fn end(&mut self) -> Result<Report> {
         let secs = self.began.elapsed().as_secs_f64();
         self.set_counting(0)?;
         let missed = self.missed()? - self.missed_before;
+        ensure!(missed == 0, "the observer missed {missed} calls: what it has seen shows nothing");
         let progs = &self.skel.progs;
         let missed_ends = misses(progs.fault_end.name())?;
         let rt_cpus = self.rt;
@@ -188,7 +188,7 @@ impl Observer {
             to.pinned += c.pinned;
             to.realtime += c.realtime;
         }
-        Ok(Report { secs, rt, nrt, missed, missed_ends, offenders: self.offenders()? })
+        Ok(Report { secs, rt, nrt, missed_ends, offenders: self.offenders()? })
     }
 
     /// Counts for so long.

@@ -12,11 +12,13 @@ use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
 use crate::guest::{PATIENCE, until};
 
 /// Settings that a scheduler's loader may have reason to change.
-const SETTINGS: [&str; 4] = [
+const SETTINGS: [&str; 6] = [
     "/sys/kernel/debug/sched/preempt",
     "/proc/sys/kernel/sched_rt_runtime_us",
     "/proc/sys/kernel/bpf_stats_enabled",
     "/proc/sys/kernel/sched_schedstats",
+    "/sys/fs/cgroup/cgroup.subtree_control",
+    "/sys/devices/virtual/workqueue/cpumask",
 ];
 /// Per-CPU settings of the deadline servers, in debugfs.
 const SERVERS: [&str; 2] =

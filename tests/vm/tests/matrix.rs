@@ -1,36 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Boots a guest for each (kernel, scenario) and runs `artis-guest scenario` in
-//! it. Tests are named like `6.18::zero_bodies`; arguments filter as usual.
+//! Runs the scenarios on each kernel, in guests. Tests are named like `6.18::zero_bodies`;
+//! arguments filter as usual.
 //!
-//! ARTIS_VM_KERNELS="6.18 newest" restricts the kernels, ARTIS_VM_ALL=1 runs all
-//! scenarios on each. The programs are those of cargo's profile that this test
+//! ARTIS_VM_KERNELS="6.18 7.0-rt" and ARTIS_VM_SCENARIOS="tally ctl" restrict the kernels and the
+//! scenarios, ARTIS_VM_NIGHTLY=1 runs all scenarios on each kernel, ARTIS_VM_LIMIT_S is the time
+//! after which no trial begins (4200), ARTIS_VM_LOGS the folder for what guests print
+//! (target/vm-logs). The programs are those of cargo's profile that this test
 //! was built with; scx_artis has to be built before (scripts/test does).
 
 use std::env;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, exit};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use artis_vm::scenarios::{ALL, Scenario, Scope, ShowsNothing};
-use artis_vm::{failure, peers};
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use artis_vm::host::trial::{Guests, Verdict};
+use artis_vm::peers;
+use artis_vm::scenarios::{ALL, Scenario, Scope};
+use libtest_mimic::{Arguments, Completion, Trial};
 
-/// Kernel, and whether all scenarios run there or the essential ones.
-const KERNELS: [(&str, bool); 4] =
-    [("6.18", true), ("7.0-rt", true), ("newest", false), ("floor", false)];
-/// More than any scenario takes; a guest that hangs is ended.
-const TIMEOUT_SECS: &str = "300";
-/// Exit code of `artis-guest scenario` for what cannot run in this guest.
-const SKIPPED: i32 = 77;
-/// So often a guest is booted again that died of the emulator, see [`failure::is_emulators`].
-const EMULATOR_RETRIES: u32 = 2;
-/// Scenarios that only count what must not be, which no busy host excuses: a failure of theirs is
-/// final. The others compare times, of four virtual CPUs on a host that others use, too; they
-/// are booted again, as is whatever ended without a verdict, and each failure is printed.
-const COUNTED: [&str; 5] =
-    ["zero_bodies", "zero_bodies_strict", "preempt_ground_truth", "tally", "task_evictions"];
-/// So often a guest is booted at most for one verdict.
-const TRIES: u32 = 3;
+/// In the words of scripts/kernels, see [`Scope`]. They do not float with the date; what Debian
+/// offers as its newest is for the nightly tier.
+const KERNELS: [&str; 4] = ["6.18", "7.0-rt", "7.3", "floor"];
+const NEWEST: &str = "newest";
+/// See ARTIS_VM_LIMIT_S.
+const LIMIT_S: u64 = 4200;
 /// Exit code of scripts/kernels for an absent floor kernel.
 const NO_FLOOR: i32 = 3;
 
@@ -39,32 +33,67 @@ fn main() {
     // a guest has four virtual CPUs: two at once would measure each other
     args.test_threads.get_or_insert(1);
     let guest = PathBuf::from(env!("CARGO_BIN_EXE_artis-guest"));
+    let guests = match guests(&guest) {
+        Ok(guests) => Arc::new(Mutex::new(guests)),
+        Err(e) => {
+            eprintln!("{e:#}");
+            exit(2);
+        }
+    };
+    let mut scenarios: Vec<&'static Scenario> =
+        ALL.iter().filter(|s| wanted("ARTIS_VM_SCENARIOS", s.name)).collect();
+    scenarios.sort_by_key(|s| s.boot); // those that share guests together, else as listed
     let mut trials = Vec::new();
-    for (kernel, all) in KERNELS.into_iter().filter(|(k, _)| wanted(k)) {
+    let newest = nightly().then_some(NEWEST);
+    for kernel in KERNELS.into_iter().chain(newest).filter(|k| wanted("ARTIS_VM_KERNELS", k)) {
         let fit = args.list || available(kernel, &guest);
-        for s in ALL.iter().filter(|s| runs(s.scope, kernel, all)) {
-            trials.push(trial(kernel, s, &guest).with_ignored_flag(!fit));
+        for s in scenarios.iter().filter(|s| runs(s.scope, kernel)) {
+            trials.push(trial(kernel, s, &guests).with_ignored_flag(!fit));
         }
     }
-    libtest_mimic::run(&args, trials).exit();
+    let whole = env::var_os("ARTIS_VM_SCENARIOS").is_none()
+        && KERNELS.iter().all(|k| wanted("ARTIS_VM_KERNELS", k));
+    if whole && args.filter.is_none() {
+        trials.push(counters(&guests));
+    }
+    let conclusion = libtest_mimic::run(&args, trials);
+    if !args.list {
+        print!("{}", guests.lock().unwrap_or_else(PoisonError::into_inner).finish());
+    }
+    conclusion.exit();
 }
 
-fn runs(scope: Scope, kernel: &str, all: bool) -> bool {
+fn guests(guest: &Path) -> anyhow::Result<Guests> {
+    let profile = guest.parent().and_then(Path::file_name);
+    let profile = profile.map_or_else(|| "release".into(), |d| d.to_string_lossy().into_owned());
+    let mut options = vec!["--cpus".into(), "4".into(), "--profile".into(), profile];
+    if peer_exists() {
+        options.extend(["--bin".into(), peers::PEER.into()]);
+    }
+    let target = guest.ancestors().nth(2).unwrap_or(root());
+    let logs = env::var_os("ARTIS_VM_LOGS").map_or(target.join("vm-logs"), PathBuf::from);
+    let limit_s = env::var("ARTIS_VM_LIMIT_S").ok().and_then(|s| s.parse().ok());
+    let limit = Duration::from_secs(limit_s.unwrap_or(LIMIT_S));
+    Guests::new(root().into(), options, logs, limit)
+}
+
+fn runs(scope: Scope, kernel: &str) -> bool {
     match scope {
-        Scope::Everywhere => true,
-        Scope::Full => all || asked_for_all(),
         Scope::Floor => kernel == "floor",
-        Scope::First => kernel == KERNELS[0].0,
-        Scope::Asked => kernel == KERNELS[0].0 && asked_for_all(),
+        Scope::Everywhere => true,
+        _ if nightly() => true,
+        Scope::Both => KERNELS[..2].contains(&kernel),
+        Scope::First => kernel == KERNELS[0],
+        Scope::Nightly => false,
     }
 }
 
-fn asked_for_all() -> bool {
-    env::var_os("ARTIS_VM_ALL").is_some()
+fn nightly() -> bool {
+    env::var_os("ARTIS_VM_NIGHTLY").is_some()
 }
 
-fn wanted(kernel: &str) -> bool {
-    env::var("ARTIS_VM_KERNELS").map_or(true, |v| v.split_whitespace().any(|k| k == kernel))
+fn wanted(list: &str, name: &str) -> bool {
+    env::var(list).map_or(true, |v| v.split_whitespace().any(|k| k == name))
 }
 
 fn root() -> &'static Path {
@@ -77,81 +106,47 @@ fn available(kernel: &str, guest: &Path) -> bool {
         let program = guest.with_file_name(program);
         if !program.exists() {
             eprintln!("{} is missing: build it first, with the same profile", program.display());
-            std::process::exit(2);
+            exit(2);
         }
     }
     let found = Command::new(root().join("scripts/kernels")).args(["path", kernel]).output();
     match found {
         Ok(o) if o.status.code() == Some(NO_FLOOR) => {
-            eprintln!("SKIPPED: no test runs on the kernel '{kernel}'\n{}", text(&o.stderr));
+            let why = String::from_utf8_lossy(&o.stderr);
+            eprintln!("SKIPPED: no test runs on the kernel '{kernel}'\n{why}");
             false
         }
         _ => true,
     }
 }
 
-fn trial(kernel: &'static str, scenario: &'static Scenario, guest: &Path) -> Trial {
-    let profile = profile(guest);
+fn trial(kernel: &'static str, scenario: &'static Scenario, guests: &Arc<Mutex<Guests>>) -> Trial {
+    let guests = Arc::clone(guests);
     Trial::ignorable_test(format!("{kernel}::{}", scenario.name), move || {
-        let mut tried = 1;
-        loop {
-            let out = alive(kernel, scenario, &profile)?;
-            let verdict = judge(kernel, scenario, &out);
-            let Err(failed) = &verdict else { return verdict };
-            let open = out.status.code() == Some(ShowsNothing::CODE.into());
-            let last = COUNTED.contains(&scenario.name) && !open;
-            if last || tried == TRIES {
-                return verdict;
-            }
-            eprintln!(
-                "FLAKY? {kernel}::{} failed in try {tried} of {TRIES}. It said:\n{}",
-                scenario.name,
-                failed.message().unwrap_or_default()
-            );
-            tried += 1;
+        let mut guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
+        match guests.trial(kernel, scenario).map_err(|e| format!("{e:#}"))? {
+            Verdict::Passed => Ok(Completion::Completed),
+            Verdict::Skipped(why) => Ok(Completion::ignored_with(why)),
+            Verdict::Failed(text) => Err(text.into()),
         }
     })
 }
 
-/// Boots a guest that does not die of the emulator.
-fn alive(kernel: &str, scenario: &Scenario, profile: &str) -> Result<Output, Failed> {
-    let mut boots = 1;
-    loop {
-        let out = boot(kernel, scenario, profile).map_err(|e| Failed::from(e.to_string()))?;
-        let died = failure::is_emulators(out.status.code(), &text(&out.stderr));
-        if !died || boots > EMULATOR_RETRIES {
-            return Ok(out);
+/// After all the others: each counter has counted in one of them.
+fn counters(guests: &Arc<Mutex<Guests>>) -> Trial {
+    let guests = Arc::clone(guests);
+    Trial::test("counters", move || {
+        let guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, never) = (guests.counters().len(), guests.counters().never());
+        if known > 0 && never.is_empty() {
+            return Ok(());
         }
-        boots += 1;
-        eprintln!(
-            "{kernel}::{}: the emulator ran code that the guest had patched away (int3); \
-             boot {boots} of {}",
-            scenario.name,
-            EMULATOR_RETRIES + 1
-        );
-    }
-}
-
-/// The profile's folder that holds the programs.
-fn profile(guest: &Path) -> String {
-    let dir = guest.parent().and_then(Path::file_name);
-    dir.map_or_else(|| "release".into(), |d| d.to_string_lossy().into_owned())
-}
-
-fn boot(kernel: &str, scenario: &Scenario, profile: &str) -> std::io::Result<Output> {
-    let mut vm = Command::new(root().join("scripts/vm"));
-    vm.args(["--kernel", kernel, "--cpus", "4", "--timeout", TIMEOUT_SECS, "--profile", profile]);
-    if peers::WANTED_BY.contains(&scenario.name) {
-        for peer in peers::PEERS.into_iter().filter(|p| peer_exists(p)) {
-            vm.args(["--bin", peer]);
-        }
-    }
-    vm.args(scenario.boot); // the last one of an option counts
-    vm.args(["--", "artis-guest", "scenario", scenario.name]).output()
+        Err(format!("of {known} counters, these were 0 in all scenarios: {never:?}").into())
+    })
 }
 
 /// As scripts/vm looks for it: on PATH, or in the cache of peers.
-fn peer_exists(peer: &str) -> bool {
+fn peer_exists() -> bool {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let cache = env::var_os("SCX_ARTIS_CACHE").map_or_else(
         || {
@@ -164,36 +159,5 @@ fn peer_exists(peer: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut dirs =
         env::split_paths(&path).chain([home.join(".cargo/bin"), cache.join("peers/bin")]);
-    dirs.any(|d| d.join(peer).exists())
-}
-
-fn judge(kernel: &str, scenario: &Scenario, out: &Output) -> Result<Completion, Failed> {
-    let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
-    match out.status.code() {
-        Some(0) => {
-            figures(kernel, scenario, &stdout);
-            Ok(Completion::Completed)
-        }
-        Some(SKIPPED) => {
-            let why = stdout.lines().last().unwrap_or("").to_string();
-            Ok(Completion::ignored_with(why))
-        }
-        code => Err(failure::text(code, &stdout, &stderr).into()),
-    }
-}
-
-/// Keeps the guest's output in the folder ARTIS_VM_LOGS, for who wants the figures.
-fn figures(kernel: &str, scenario: &Scenario, stdout: &str) {
-    let Some(dir) = env::var_os("ARTIS_VM_LOGS").map(PathBuf::from) else { return };
-    let path = dir.join(format!("{kernel}-{}.log", scenario.name));
-    let kept = std::fs::create_dir_all(&dir)
-        .and_then(|()| std::fs::File::create(&path))
-        .and_then(|mut f| f.write_all(stdout.as_bytes()));
-    if let Err(e) = kept {
-        eprintln!("{}: {e}", path.display());
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace('\r', "")
+    dirs.any(|d| d.join(peers::PEER).exists())
 }

@@ -19,6 +19,9 @@ pub const ADOPT: Scenario = Scenario {
     what: "SCHED_FIFO and SCHED_RR tasks become RT1+, and what they were at the end",
     scope: Scope::Everywhere,
     boot: &[],
+    secs: 12,
+    timed: false,
+    complaints: &[],
     run: adopt,
 };
 

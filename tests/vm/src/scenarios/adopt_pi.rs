@@ -20,6 +20,9 @@ pub const ADOPT_PI: Scenario = Scenario {
     what: "a PI mutex boosts an adopted owner for an RT0 task, and not for another adopted one",
     scope: Scope::First,
     boot: &[],
+    secs: 10,
+    timed: false,
+    complaints: &[],
     run: adopt_pi,
 };
 

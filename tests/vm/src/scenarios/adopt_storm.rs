@@ -21,8 +21,11 @@ use crate::residue::Inventory;
 pub const ADOPT_STORM: Scenario = Scenario {
     name: "adopt_storm",
     what: "the daemon killed 20 times while tasks come, go and change: each is what it wants to be",
-    scope: Scope::Asked,
+    scope: Scope::Nightly,
     boot: &[],
+    secs: 41,
+    timed: false,
+    complaints: &[],
     run: adopt_storm,
 };
 

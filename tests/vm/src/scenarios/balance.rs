@@ -17,7 +17,6 @@ use crate::cpus::Cpus;
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::occupancy::{Occupancy, Stand};
-use crate::peers::{self, PEERS};
 use crate::spread::{Snapshot, mean_cv};
 use crate::worker::{Kind, Spec};
 
@@ -28,6 +27,9 @@ pub const TWO_CPUS: Scenario = Scenario {
     what: "a FIFO task of duty 3/4 on one of two CPUs: five tasks are spread 4:1, each gets 1/4",
     scope: Scope::First,
     boot: &["--cpus", "2"],
+    secs: 23,
+    timed: true,
+    complaints: &[],
     run: two_cpus,
 };
 
@@ -148,8 +150,11 @@ fn two_cpus(ctx: &Ctx) -> Result<Outcome> {
 pub const ANNEX_B: Scenario = Scenario {
     name: "annex_b",
     what: "13 tasks, a FIFO task on each of CPUs 1-3: L(RT) is 13/(M+3) at each duty, all progress equally",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &["--timeout", "300"],
+    secs: 75,
+    timed: true,
+    complaints: &[],
     run: annex_b,
 };
 
@@ -166,31 +171,17 @@ fn annex_b(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("annexb", [Kind::Spin; 13].map(Spec::new))?;
     workers.wait_begun()?;
     observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
-    let mut each = |who: &str, settle, secs| -> Result<Vec<Snapshot>> {
-        let one = |duty| -> Result<Snapshot> {
-            let on = if duty == 0 { Cpus(0) } else { ctx.rt };
-            let rt = duties(on, 99, duty)?;
-            pause(settle);
-            let seen = Span::of(ctx, &mut observer, &workers, secs)?;
-            drop(rt);
-            seen.tell(&format!("{who}, duty {duty} %"));
-            Ok(seen.spread)
-        };
-        DUTIES.map(one).into_iter().collect()
+    let one = |duty| -> Result<Snapshot> {
+        let on = if duty == 0 { Cpus(0) } else { ctx.rt };
+        let rt = duties(on, 99, duty)?;
+        pause(SETTLE);
+        let seen = Span::of(ctx, &mut observer, &workers, 10.0)?;
+        drop(rt);
+        seen.tell(&format!("duty {duty} %"));
+        Ok(seen.spread)
     };
-    each("kernel's default", 1.0, 4.0)?;
-    // a verifier is slow enough in emulation without a load
-    workers.freeze(true)?;
-    for peer in PEERS.into_iter().filter(|p| peers::present(p)) {
-        peers::under(peer, || {
-            workers.freeze(false)?;
-            each(peer, 1.0, 4.0)?;
-            workers.freeze(true)
-        })?;
-    }
     let mut daemon = ctx.load(&[])?;
-    workers.freeze(false)?;
-    let seen = each("artis", SETTLE, 10.0)?;
+    let seen: Vec<Snapshot> = DUTIES.into_iter().map(one).collect::<Result<_>>()?;
     daemon.ensure_loaded("after the windows")?;
     drop(workers);
     daemon.finish()?;

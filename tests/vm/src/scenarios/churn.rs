@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
-use crate::guest::pause;
+use crate::guest::{self, pause};
 use crate::load::{Load, Workers};
 use crate::observe::Observer;
 use crate::worker::{Kind, Spec};
@@ -18,8 +18,11 @@ use crate::worker::{Kind, Spec};
 pub const AFFINITY: Scenario = Scenario {
     name: "affinity",
     what: "a storm of affinity changes: nothing is ejected, everyone runs, pinned ones are counted",
-    scope: Scope::Everywhere,
+    scope: Scope::Both,
     boot: &[],
+    secs: 14,
+    timed: false,
+    complaints: &[],
     run: affinity,
 };
 
@@ -75,9 +78,29 @@ fn storm(ctx: &Ctx, workers: &Workers, length: Duration) -> Result<u64> {
 pub const STORMS: Scenario = Scenario {
     name: "storms",
     what: "storms of fork, exec, exit and threads: still loaded, everyone runs",
-    scope: Scope::Full,
+    scope: Scope::Both,
     boot: &[],
+    secs: 14,
+    timed: false,
+    complaints: &[],
     run: storms,
+};
+
+/// Catches: memory of the kernel used after it was freed, or written beyond its end: the kernel
+/// says `BUG …` then, which fails any scenario.
+pub const STORMS_CHECKED: Scenario = Scenario {
+    name: "storms_checked",
+    what: "the same while the kernel checks and poisons each object that it allocates",
+    scope: Scope::First,
+    boot: &["--append", "slab_debug=FZPU"],
+    secs: 20,
+    timed: false,
+    complaints: &[],
+    run: |ctx| {
+        let poisoned = guest::line("/sys/kernel/slab/task_struct/poison")?;
+        ensure!(poisoned == "1", "control: the kernel does not check its objects");
+        storms(ctx)
+    },
 };
 
 fn storms(ctx: &Ctx) -> Result<Outcome> {

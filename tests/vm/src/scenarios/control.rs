@@ -20,6 +20,9 @@ pub const CTL: Scenario = Scenario {
     what: "live changes under load: seen in the statistics, bounds kept, 20 partitions lose nobody",
     scope: Scope::First,
     boot: &[],
+    secs: 41,
+    timed: false,
+    complaints: &[],
     run: ctl,
 };
 

@@ -13,8 +13,11 @@ use crate::worker::{Kind, Spec};
 pub const TASK_EVICTIONS: Scenario = Scenario {
     name: "task_evictions",
     what: "evictions are charged to the tasks that caused them, by cause",
-    scope: Scope::Full,
+    scope: Scope::Both,
     boot: &[],
+    secs: 10,
+    timed: false,
+    complaints: &[],
     run: task_evictions,
 };
 

@@ -21,8 +21,11 @@ use crate::worker::{Kind, Spec};
 pub const FOLLOW: Scenario = Scenario {
     name: "follow",
     what: "followers move a tenth as often, within the rules; producers end; pairs are learned",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
+    secs: 31,
+    timed: true,
+    complaints: &[],
     run: follow,
 };
 

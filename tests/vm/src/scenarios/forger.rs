@@ -30,8 +30,11 @@ use crate::worker::{Kind, Spec};
 pub const FORGER: Scenario = Scenario {
     name: "forger",
     what: "a task gets back what it was, and nothing that it says it was",
-    scope: Scope::Everywhere,
+    scope: Scope::First,
     boot: &[],
+    secs: 29,
+    timed: false,
+    complaints: &[],
     run: forger,
 };
 

@@ -19,8 +19,11 @@ use crate::worker::{HOLD, Kind, Spec, set_fifo, set_nice};
 pub const HANDOVER: Scenario = Scenario {
     name: "handover",
     what: "evictions go through the FIFOs; overflow and tasks that change on the way lose nobody",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &[],
+    secs: 54,
+    timed: true,
+    complaints: &[],
     run: handover,
 };
 

@@ -18,8 +18,11 @@ use crate::worker::{Kind, Spec, raise_threads};
 pub const FIFO_HOG: Scenario = Scenario {
     name: "fifo_hog",
     what: "a FIFO hog on an RT CPU strands no task that may run elsewhere",
-    scope: Scope::Everywhere,
+    scope: Scope::Both,
     boot: &[],
+    secs: 20,
+    timed: false,
+    complaints: &[],
     run: |ctx| fifo_hog(ctx, ctx.rt.first()?, 4),
 };
 
@@ -27,8 +30,11 @@ pub const FIFO_HOG: Scenario = Scenario {
 pub const FIFO_HOG_NRT: Scenario = Scenario {
     name: "fifo_hog_nrt",
     what: "a FIFO hog on an NRT CPU strands no task that may run elsewhere",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
+    secs: 14,
+    timed: false,
+    complaints: &[],
     run: |ctx| fifo_hog(ctx, ctx.nrt.last()?, 2),
 };
 
@@ -82,6 +88,9 @@ pub const HOG_LOAD: Scenario = Scenario {
     what: "the CPU of an endless FIFO task reads as loaded, and computing tasks keep away from it",
     scope: Scope::First,
     boot: &[],
+    secs: 12,
+    timed: true,
+    complaints: &[],
     run: hog_load,
 };
 

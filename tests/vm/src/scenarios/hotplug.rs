@@ -16,8 +16,12 @@ use crate::worker::{Kind, Spec};
 pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back: the loader restarts by itself",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
+    secs: 29,
+    timed: false,
+    // the kernel's word for the exit that the scheduler asks for when a CPU comes or goes
+    complaints: &["disabled (unregistered from the main kernel)"],
     run: hotplug,
 };
 

@@ -30,6 +30,9 @@ pub const LOAD_UNLOAD: Scenario = Scenario {
     what: "loads, runs tasks, unloads by SIGINT and SIGTERM, leaves nothing behind; twice",
     scope: Scope::Everywhere,
     boot: &[],
+    secs: 13,
+    timed: false,
+    complaints: &[],
     run: load_unload,
 };
 
@@ -75,8 +78,11 @@ const DISABLED_BAR: Duration = Duration::from_secs(2);
 pub const SIGKILL: Scenario = Scenario {
     name: "sigkill",
     what: "SIGKILL of the loader under load: the kernel's default takes over at once",
-    scope: Scope::Everywhere,
+    scope: Scope::Both,
     boot: &[],
+    secs: 13,
+    timed: false,
+    complaints: &[],
     run: sigkill,
 };
 
@@ -123,8 +129,11 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
 pub const BAD_ARGS: Scenario = Scenario {
     name: "bad_args",
     what: "bad arguments and unfit machines: message, exit code, and nothing changed",
-    scope: Scope::Full,
+    scope: Scope::Both,
     boot: &[],
+    secs: 1,
+    timed: false,
+    complaints: &[],
     run: bad_args,
 };
 
@@ -185,10 +194,9 @@ fn without_bpf_fs(ctx: &Ctx) -> Result<()> {
 
 /// With another scheduler loaded, if the guest has one.
 fn peer(ctx: &Ctx) -> Result<()> {
-    const PEER: &str = "scx_bpfland";
-    if !peers::present(PEER) {
-        say(&format!("no {PEER} in the guest: that case is skipped"));
+    if !peers::present() {
+        say(&format!("no {} in the guest: that case is skipped", peers::PEER));
         return Ok(());
     }
-    peers::under(PEER, || refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], "bpfland"))
+    peers::under(|| refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], "bpfland"))
 }

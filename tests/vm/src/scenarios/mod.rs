@@ -28,16 +28,18 @@ mod topology;
 mod truth;
 mod verify;
 mod waits;
+mod wakes;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
-use crate::guest::{self, KernelLog};
+use crate::guest;
+use crate::kernel_log::{KernelLog, complaints};
 
 /// What a scenario works with.
 pub struct Ctx {
@@ -109,19 +111,19 @@ fn enough(number: u64, least: u64, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// On which kernels of the matrix a scenario runs.
+/// On which kernels of the matrix a scenario runs. In the nightly tier each runs on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All of them.
     Everywhere,
-    /// Those that run the full list.
-    Full,
-    /// The floor kernel, which has what it needs.
-    Floor,
-    /// The first kernel of the list: what is tested is not the scheduler, or takes long.
+    /// The first two kernels of the list: without and with PREEMPT_RT.
+    Both,
+    /// The first kernel of the list.
     First,
-    /// The first kernel of the list, when all is asked for (ARTIS_VM_ALL).
-    Asked,
+    /// The floor kernel only, which has what it needs.
+    Floor,
+    /// None but in the nightly tier: it takes long.
+    Nightly,
 }
 
 /// A named scenario.
@@ -134,8 +136,22 @@ pub struct Scenario {
     pub scope: Scope,
     /// More arguments for scripts/vm.
     pub boot: &'static [&'static str],
+    /// What it takes on an undisturbed host of two CPUs at 3 GHz, s. Ended after
+    /// [`Scenario::PATIENCE`] times as long.
+    pub secs: u32,
+    /// It compares times, so a failure beside other load on the host is no verdict.
+    pub timed: bool,
+    /// Complaints of the kernel that it causes, whatever the scheduler: parts of their lines.
+    pub complaints: &'static [&'static str],
     /// The scenario.
     pub run: fn(&Ctx) -> Result<Outcome>,
+}
+
+impl Scenario {
+    /// A scenario that takes so many times as long as it should is ended,
+    pub const PATIENCE: u32 = 3;
+    /// but none earlier: it waits so long for what must happen, and says what did not.
+    pub const LIMIT_MIN: Duration = Duration::from_secs(90);
 }
 
 /// All of them, in the order in which the matrix runs them.
@@ -149,6 +165,7 @@ pub const ALL: &[Scenario] = &[
     hog::FIFO_HOG_NRT,
     churn::AFFINITY,
     churn::STORMS,
+    churn::STORMS_CHECKED,
     loading::SIGKILL,
     loading::BAD_ARGS,
     hotplug::HOTPLUG,
@@ -156,7 +173,7 @@ pub const ALL: &[Scenario] = &[
     tally::TALLY,
     rt1::RT1_ORDER,
     rt1::RT1_PLACES,
-    rt1::RT1_WAKES,
+    wakes::RT1_WAKES,
     share::RT_SHARE,
     share::IDLE_RT_USED,
     balance::TWO_CPUS,
@@ -200,7 +217,7 @@ pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     say("begins");
     let outcome = (scenario.run)(ctx);
     let lines = log.drain();
-    let bad = guest::complaints(&lines);
+    let bad = complaints(&lines, scenario.complaints);
     for line in lines.iter().filter(|l| l.contains("sched_ext") || bad.contains(l)) {
         say(&format!("kernel: {line}"));
     }

@@ -18,8 +18,11 @@ pub const MIXED_PREDICT: Scenario = Scenario {
     name: "mixed_predict",
     what: "tasks that enter every 1 ms and tasks that compute: no body on RT CPUs, few wasted \
            moves, work as under the kernel's default",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &[],
+    secs: 40,
+    timed: true,
+    complaints: &[],
     run: mixed_predict,
 };
 

@@ -31,8 +31,11 @@ use crate::residue::Inventory;
 pub const RULES: Scenario = Scenario {
     name: "rules",
     what: "classes by program, name, cgroup, user and parent; followers; reload, a wrong file, ctl rule",
-    scope: Scope::Full,
+    scope: Scope::Both,
     boot: &[],
+    secs: 6,
+    timed: false,
+    complaints: &[],
     run: rules,
 };
 

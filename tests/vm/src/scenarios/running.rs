@@ -18,6 +18,9 @@ pub const EVERYONE_RUNS: Scenario = Scenario {
     what: "40 tasks of all kinds, priorities and affinities progress in each window of 5 s",
     scope: Scope::Everywhere,
     boot: &[],
+    secs: 18,
+    timed: true,
+    complaints: &[],
     run: everyone_runs,
 };
 
@@ -77,8 +80,11 @@ fn least(who: &str, workers: &Workers, secs: f64) {
 pub const WEIGHTS: Scenario = Scenario {
     name: "weights",
     what: "nice and cpu.weight show in the work that is done",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
+    secs: 18,
+    timed: true,
+    complaints: &[],
     run: weights,
 };
 

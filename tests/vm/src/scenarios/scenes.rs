@@ -17,8 +17,11 @@ use crate::places::{Places, Seen};
 pub const SCENES: Scenario = Scenario {
     name: "scenes",
     what: "lollobrigida runs all its scenes under the kernel's default and under scx_artis",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &["--timeout", "600"],
+    secs: 41,
+    timed: true,
+    complaints: &[],
     run: scenes,
 };
 
@@ -30,6 +33,9 @@ pub const SCENE_SHARES: Scenario = Scenario {
            and perf sees every system call",
     scope: Scope::First,
     boot: &[],
+    secs: 19,
+    timed: true,
+    complaints: &[],
     run: scene_shares,
 };
 
@@ -38,8 +44,11 @@ pub const SCENE_SHARES: Scenario = Scenario {
 pub const SCENE_WORK: Scenario = Scenario {
     name: "scene_work",
     what: "two runs of a computing task execute the same instructions and no system call",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &["--icount", "--cpus", "1"],
+    secs: 4,
+    timed: true,
+    complaints: &[],
     run: scene_work,
 };
 
@@ -50,6 +59,9 @@ pub const SCENE_COMPARE: Scenario = Scenario {
     what: "lollobrigida compares two schedulers and gives the machine back",
     scope: Scope::First,
     boot: &[],
+    secs: 10,
+    timed: true,
+    complaints: &[],
     run: scene_compare,
 };
 

@@ -3,12 +3,14 @@
 //! is another.
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use walkdir::WalkDir;
 
 use super::adopt::{becomes, stay_out};
 use super::{Ctx, Outcome, Scenario, Scope, say};
@@ -41,11 +43,15 @@ pub const SERVICE: Scenario = Scenario {
         "--file",
         "/usr/lib/systemd/user/timers.target:/usr/lib/systemd/user/",
     ],
+    secs: 13,
+    timed: false,
+    complaints: &[],
     run: service,
 };
 
 const UNIT: &str = include_str!("../../../../dist/scx_artis.service");
 const RUNTIME: &str = "/run/user/0";
+const GROUP: &str = "/sys/fs/cgroup/services";
 
 /// The manager of root's services, which ends with this.
 struct Manager(Child);
@@ -58,9 +64,9 @@ impl Manager {
         }
         fs::write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")?;
         fs::write("/etc/systemd/user/scx_artis.service", UNIT)?;
-        fs::create_dir("/sys/fs/cgroup/services")?;
+        fs::create_dir(GROUP)?;
         let child = Command::new("sh")
-            .args(["-c", "echo $$ >/sys/fs/cgroup/services/cgroup.procs && exec systemd --user"])
+            .args(["-c", &format!("echo $$ >{GROUP}/cgroup.procs && exec systemd --user")])
             .env("XDG_RUNTIME_DIR", RUNTIME)
             .stdin(Stdio::null())
             .spawn()
@@ -104,8 +110,16 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let _ = write(&format!("{GROUP}/cgroup.kill"), "1");
         let _ = self.0.wait();
+        let _ = until("the groups of systemd are gone", PATIENCE, || {
+            let groups = WalkDir::new(GROUP).contents_first(true).into_iter().flatten();
+            groups.filter(|e| e.file_type().is_dir()).for_each(|e| _ = fs::remove_dir(e.path()));
+            Ok(!Path::new(GROUP).exists())
+        });
+        for dir in [RUNTIME, "/run/user", "/run/systemd"] {
+            let _ = fs::remove_dir_all(dir);
+        }
     }
 }
 

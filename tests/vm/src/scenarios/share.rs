@@ -17,8 +17,11 @@ use crate::worker::{Kind, Spec};
 pub const RT_SHARE: Scenario = Scenario {
     name: "rt_share",
     what: "the real-time share of a CPU is what the task really used (±3 points)",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
+    secs: 14,
+    timed: true,
+    complaints: &[],
     run: rt_share,
 };
 
@@ -72,8 +75,11 @@ fn measure(stats: &mut Stats, cpu: u32, pid: u32) -> Result<(f64, f64)> {
 pub const IDLE_RT_USED: Scenario = Scenario {
     name: "idle_rt_used",
     what: "as many computing tasks as CPUs take no longer than under the kernel's default",
-    scope: Scope::Full,
+    scope: Scope::First,
     boot: &[],
+    secs: 18,
+    timed: true,
+    complaints: &[],
     run: idle_rt_used,
 };
 

@@ -23,6 +23,9 @@ pub const TALLY: Scenario = Scenario {
     what: "attempts and wake-up latencies of each task, as `scx_artis top --json` tells them",
     scope: Scope::Everywhere,
     boot: &[],
+    secs: 15,
+    timed: false,
+    complaints: &[],
     run: tally,
 };
 

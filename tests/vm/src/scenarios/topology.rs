@@ -19,8 +19,11 @@ use crate::worker::{Kind, Spec};
 pub const TWO_LLCS: Scenario = Scenario {
     name: "two_llcs",
     what: "two sockets: evicted tasks stay on theirs if its NRT CPU is idle, and all share both",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &["--topology", "sockets=2"],
+    secs: 26,
+    timed: true,
+    complaints: &[],
     run: two_llcs,
 };
 
@@ -29,8 +32,11 @@ pub const TWO_LLCS: Scenario = Scenario {
 pub const SMT: Scenario = Scenario {
     name: "smt",
     what: "two cores of two threads: evicted tasks avoid the sibling of a CPU with a real-time task",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &["--topology", "threads=2"],
+    secs: 17,
+    timed: true,
+    complaints: &[],
     run: smt,
 };
 

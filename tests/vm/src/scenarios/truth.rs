@@ -14,6 +14,9 @@ pub const PREEMPT_GROUND_TRUTH: Scenario = Scenario {
     what: "no preempt-off section inside an endangering body on an RT CPU (preempt_* tracepoints)",
     scope: Scope::Floor,
     boot: &[],
+    secs: 41,
+    timed: false,
+    complaints: &[],
     run: preempt_ground_truth,
 };
 

@@ -13,6 +13,9 @@ pub const VERIFIER: Scenario = Scenario {
     what: "all programs load; prints their sizes as JSON",
     scope: Scope::Everywhere,
     boot: &[],
+    secs: 4,
+    timed: false,
+    complaints: &[],
     run: verifier,
 };
 

@@ -17,8 +17,11 @@ use crate::worker::{Kind, Spec};
 pub const FORK_STORM_WAITS: Scenario = Scenario {
     name: "fork_storm_waits",
     what: "in a storm of forks no task waits long, nice 19 included: bound to NRT CPUs, or evicted",
-    scope: Scope::First,
+    scope: Scope::Nightly,
     boot: &[],
+    secs: 29,
+    timed: true,
+    complaints: &[],
     run: fork_storm_waits,
 };
 
@@ -100,6 +103,9 @@ pub const GRACE_PERIODS: Scenario = Scenario {
     what: "no grace period of RCU waits for the turn of a nice 19 task that is preempted in a reader",
     scope: Scope::First,
     boot: &[],
+    secs: 28,
+    timed: true,
+    complaints: &[],
     run: grace_periods,
 };
 

@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use super::machine::{End, Ran};
+
 /// What the line of an error begins with, by `artis-guest`.
 const ERROR: &str = "artis-guest: ";
 /// Lines of the scenario's output that are kept, the last ones.
@@ -14,21 +16,22 @@ const COMPLAINT_LINES: usize = 4;
 /// What the lines of that excerpt begin with, by scripts/vm.
 const CONSOLE: &str = "  | ";
 
-/// `stdout` is what the guest's command printed, `stderr` what scripts/vm says: the console's
-/// excerpt and why it is shown. The last line is the error's first one; without an error it
-/// is how scripts/vm ended.
+/// What a trial printed, without its begin, and why it failed: its last line is the error's first
+/// one; without an error it is how the guest ended.
 #[must_use]
-pub fn text(code: Option<i32>, stdout: &str, stderr: &str) -> String {
-    let lines: Vec<&str> = stdout.lines().filter(|l| !l.is_empty()).collect();
+pub fn text(ran: &Ran) -> String {
+    let lines: Vec<&str> = ran.output.lines().filter(|l| !l.is_empty()).collect();
     let error = lines.iter().rposition(|l| l.starts_with(ERROR));
     let (output, error) = lines.split_at(error.unwrap_or(lines.len()));
-    let ended = match code {
-        Some(code) => format!("scripts/vm: exit code {code}"),
-        None => "scripts/vm: ended by a signal".to_string(),
+    let ended = match ran.end {
+        End::Code(code) => format!("exit code {code}"),
+        End::Died(Some(code)) => format!("the guest is gone; scripts/vm: exit code {code}"),
+        End::Died(None) => "the guest is gone; scripts/vm: ended by a signal".to_string(),
+        End::Overdue => format!("no end after {:.0} s", ran.took.as_secs_f64()),
     };
     let mut all = String::new();
     let mut add = |line: &str| _ = writeln!(all, "{line}");
-    stderr.lines().for_each(&mut add);
+    ran.console.lines().for_each(&mut add);
     let dropped = output.len().saturating_sub(OUTPUT_LINES);
     if dropped > 0 {
         add(&format!("({dropped} lines of output before these)"));
@@ -38,7 +41,7 @@ pub fn text(code: Option<i32>, stdout: &str, stderr: &str) -> String {
         Some((first, more)) => {
             // what an error quotes (culprits, the loader's output) is less than what it says
             more.iter().copied().for_each(&mut add);
-            let console = stderr.lines().filter(|line| line.starts_with(CONSOLE));
+            let console = ran.console.lines().filter(|line| line.starts_with(CONSOLE));
             console.take(COMPLAINT_LINES).for_each(&mut add);
             add(&ended);
             add(first);
@@ -75,7 +78,15 @@ pub fn is_emulators(code: Option<i32>, stderr: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_emulators, text};
+    use std::time::Duration;
+
+    use super::{End, Ran, is_emulators};
+
+    fn text(end: End, output: &str, console: &str) -> String {
+        let (output, console) = (output.into(), console.into());
+        let took = Duration::from_secs(150);
+        super::text(&Ran { end, output, console, took, foreign_pct: 0.0 })
+    }
 
     #[test]
     fn only_a_death_that_begins_with_int3_is_the_emulators() {
@@ -91,7 +102,7 @@ mod tests {
     #[test]
     fn the_error_is_last() {
         let out = "it begins\nartis-guest: 3 bodies on RT CPUs\n  3 x body of read by x\n";
-        let all = text(Some(1), out, "vm: the guest's kernel complained\n  | BUG: x\n");
+        let all = text(End::Code(1), out, "vm: the guest's kernel complained\n  | BUG: x\n");
         let lines: Vec<&str> = all.lines().collect();
         assert_eq!(
             lines,
@@ -101,7 +112,7 @@ mod tests {
                 "it begins",
                 "  3 x body of read by x",
                 "  | BUG: x",
-                "scripts/vm: exit code 1",
+                "exit code 1",
                 "artis-guest: 3 bodies on RT CPUs"
             ]
         );
@@ -110,8 +121,8 @@ mod tests {
     #[test]
     fn long_output_is_cut_at_its_begin() {
         let out: String = (0..50).map(|i| format!("line {i}\n")).collect();
-        let all = text(Some(124), &out, "vm: ended after 150 s\n");
+        let all = text(End::Overdue, &out, "vm: ended by a signal\n");
         assert!(!all.contains("line 19\n") && all.contains("line 20\n"), "{all}");
-        assert!(all.ends_with("line 49\nscripts/vm: exit code 124\n"), "{all}");
+        assert!(all.ends_with("line 49\nno end after 150 s\n"), "{all}");
     }
 }

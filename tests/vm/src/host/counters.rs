@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Does each counter of the scheduler ever count? One that no scenario moves is either not
+//! tested or counts nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::daemon::COUNTED;
+
+/// Counters that stay 0 in all scenarios, and why.
+const ZERO: [(&str, &str); 1] = [("bodies_on_rt", "what it counts must not happen")];
+
+/// The greatest value of each counter that a scheduler told at its end.
+#[derive(Default)]
+pub struct Counters(BTreeMap<String, u64>);
+
+impl Counters {
+    /// Takes what was counted out of a scenario's output; returns the rest.
+    pub fn take(&mut self, output: &str) -> String {
+        let mut rest = String::new();
+        for line in output.lines() {
+            match line.strip_prefix(COUNTED).map(serde_json::from_str::<Value>) {
+                Some(Ok(Value::Object(counted))) => {
+                    for (name, value) in &counted {
+                        let Some(value) = value.as_u64() else { continue };
+                        let most = self.0.entry(name.clone()).or_default();
+                        *most = value.max(*most);
+                    }
+                }
+                _ => rest.extend([line, "\n"]),
+            }
+        }
+        rest
+    }
+
+    /// Those that were 0 at the end of every scheduler, though nothing says that they have to be.
+    #[must_use]
+    pub fn never(&self) -> Vec<&str> {
+        let zero = self.0.iter().filter(|(_, most)| **most == 0).map(|(name, _)| name.as_str());
+        zero.filter(|name| ZERO.iter().all(|(known, _)| known != name)).collect()
+    }
+
+    /// How many are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Did no scheduler tell any?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNTED, Counters};
+
+    #[test]
+    fn one_that_never_counts_is_found() {
+        let mut counters = Counters::default();
+        let first = format!("begins\n{COUNTED}{{\"a\":0,\"b\":3,\"bodies_on_rt\":0}}\nends\n");
+        assert_eq!(counters.take(&first), "begins\nends\n");
+        assert_eq!(counters.never(), ["a"]);
+        let _ = counters.take(&format!("{COUNTED}{{\"a\":1,\"b\":0,\"share\":0.5}}"));
+        assert!(counters.never().is_empty() && counters.len() == 3);
+    }
+}

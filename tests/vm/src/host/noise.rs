@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How much of the host other programs used meanwhile.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use procfs::process::{Process, all_processes};
+use procfs::{CpuTime, CurrentSI, KernelStats};
+
+/// A share of the host's CPU time that other programs may use, percent. Above it a comparison of
+/// times shows nothing: a guest has four virtual CPUs, and its host two.
+pub const FOREIGN_MAX_PCT: f64 = 20.0;
+
+/// Counts from when it was made.
+pub struct Meter {
+    group: i32,
+    began: Instant,
+    busy_ticks: u64,
+    own_ticks: u64,
+}
+
+impl Meter {
+    /// Whatever is not of the process group `group`, or of this process, is foreign.
+    pub fn begin(group: i32) -> Result<Self> {
+        Ok(Self {
+            group,
+            began: Instant::now(),
+            busy_ticks: busy_ticks()?,
+            own_ticks: own_ticks(group)?,
+        })
+    }
+
+    /// What other programs, and other guests of the host's own host, used of all CPUs since then,
+    /// percent.
+    pub fn foreign_pct(&self) -> Result<f64> {
+        let cpus = KernelStats::current()?.cpu_time.len();
+        let all = self.began.elapsed().as_secs_f64() * procfs::ticks_per_second() as f64;
+        let own = own_ticks(self.group)?.saturating_sub(self.own_ticks);
+        let foreign = (busy_ticks()? - self.busy_ticks).saturating_sub(own);
+        Ok(foreign as f64 * 100.0 / (all * cpus as f64).max(1.0))
+    }
+}
+
+/// All ticks in which a CPU was not idle.
+fn busy_ticks() -> Result<u64> {
+    let CpuTime { user, nice, system, irq, softirq, steal, .. } = KernelStats::current()?.total;
+    let more = [irq, softirq, steal].into_iter().flatten().sum::<u64>();
+    Ok(user + nice + system + more)
+}
+
+fn own_ticks(group: i32) -> Result<u64> {
+    let mut sum = 0;
+    let own = Process::myself().context("/proc/self")?.stat()?;
+    for process in all_processes()?.flatten() {
+        // one that ends meanwhile has no stat
+        let Ok(stat) = process.stat() else { continue };
+        if stat.pgrp == group || stat.pid == own.pid {
+            sum += stat.utime + stat.stime;
+        }
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use super::Meter;
+    use crate::load::Load;
+
+    /// Other tests run beside this one: only what a group of its own adds can be told.
+    #[test]
+    fn own_work_is_not_foreign() {
+        let nothing = Meter::begin(0).expect("a meter");
+        let load = Load::shell("while :; do :; done").expect("a load");
+        let own = Meter::begin(load.group().as_raw()).expect("a meter");
+        sleep(Duration::from_millis(500));
+        let (all, foreign) = (nothing.foreign_pct().expect("all"), own.foreign_pct().expect("own"));
+        drop(load);
+        assert!(foreign < all, "{foreign} % foreign of {all} %");
+    }
+}

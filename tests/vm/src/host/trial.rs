@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One scenario on one kernel: how often it is tried, and the verdict.
+//!
+//! A failed trial is a failure. It is tried again only when something else than the scheduler was
+//! measured to be the reason (docs/decisions/0018-one-try.md), and the sum of a run counts these.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::counters::Counters;
+use super::failure;
+use super::known::{Known, known};
+use super::machine::{Boot, End, Machine, Ran};
+use super::noise::FOREIGN_MAX_PCT;
+use crate::scenarios::Scenario;
+
+/// Exit code of `artis-guest scenario` for what cannot run in this guest, as automake has it.
+pub const SKIPPED: i32 = 77;
+/// So often a guest is booted again that died of the emulator, see [`failure::is_emulators`].
+const EMULATOR_RETRIES: u32 = 2;
+
+/// What a trial came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All that is demanded was so.
+    Passed,
+    /// It cannot run there, and why.
+    Skipped(String),
+    /// The text of the failure.
+    Failed(String),
+}
+
+/// Why a trial was tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Again {
+    /// Other programs used too much of the host, so a comparison of times shows nothing.
+    Noise,
+    /// The emulator broke the guest.
+    Emulator,
+    /// The fault of the scheduler that fails it is listed.
+    Known,
+}
+
+impl Again {
+    /// May the trial be tried once more for this, after `before` times?
+    fn allows(self, before: u32) -> bool {
+        before
+            < match self {
+                Self::Noise => 1,
+                Self::Emulator => EMULATOR_RETRIES,
+                Self::Known => Known::TRIES - 1,
+            }
+    }
+
+    /// As the sum of a run names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Noise => "again for noise of the host",
+            Self::Emulator => "again for a fault of the emulator",
+            Self::Known => "again for a known fault",
+        }
+    }
+}
+
+/// Why what failed so is no verdict; None: it is one.
+fn excuse(kernel: &str, scenario: &Scenario, ran: &Ran) -> Option<Again> {
+    let died = match ran.end {
+        End::Died(code) => failure::is_emulators(code, &ran.console),
+        _ => false,
+    };
+    if died {
+        Some(Again::Emulator)
+    } else if scenario.timed && ran.foreign_pct > FOREIGN_MAX_PCT {
+        Some(Again::Noise)
+    } else {
+        known(kernel, scenario.name).map(|_| Again::Known)
+    }
+}
+
+/// Guests, one at a time, and what came of the trials so far.
+pub struct Guests {
+    root: PathBuf,
+    options: Vec<String>,
+    logs: PathBuf,
+    deadline: Instant,
+    machine: Option<Machine>,
+    boots: u32,
+    again: BTreeMap<Again, Vec<String>>,
+    rows: Vec<String>,
+    counters: Counters,
+}
+
+impl Guests {
+    /// `root` is the repository's, `options` all guests have; what trials print goes to the folder
+    /// `logs`. No trial begins after `limit`.
+    pub fn new(
+        root: PathBuf,
+        options: Vec<String>,
+        logs: PathBuf,
+        limit: Duration,
+    ) -> Result<Self> {
+        fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+        Ok(Self {
+            root,
+            options,
+            logs,
+            deadline: Instant::now() + limit,
+            machine: None,
+            boots: 0,
+            again: BTreeMap::new(),
+            rows: Vec::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Tries a scenario on a kernel.
+    pub fn trial(&mut self, kernel: &str, scenario: &Scenario) -> Result<Verdict> {
+        ensure!(Instant::now() < self.deadline, "not tried: the time for the whole run is over");
+        let mut tried = BTreeMap::<Again, u32>::new();
+        loop {
+            let ran = self.run(kernel, scenario)?;
+            let text = match ran.end {
+                End::Code(0) => return Ok(Verdict::Passed),
+                End::Code(SKIPPED) => {
+                    return Ok(Verdict::Skipped(ran.output.lines().last().unwrap_or("").into()));
+                }
+                _ => failure::text(&ran),
+            };
+            let excuse = excuse(kernel, scenario, &ran);
+            let Some(again) = excuse.filter(|a| a.allows(tried.get(a).copied().unwrap_or(0)))
+            else {
+                return Ok(Verdict::Failed(self.diagnosis(kernel, scenario) + &text));
+            };
+            *tried.entry(again).or_default() += 1;
+            eprintln!("{kernel}::{}: {}. It said:\n{text}", scenario.name, again.name());
+            let names = self.again.entry(again).or_default();
+            names.push(format!("{kernel}::{}", scenario.name));
+        }
+    }
+
+    /// Runs it in the guest that is there, or in a new one.
+    fn run(&mut self, kernel: &str, scenario: &Scenario) -> Result<Ran> {
+        let mut options = self.options.clone();
+        options.extend(scenario.boot.iter().map(ToString::to_string));
+        let boot = Boot { kernel: kernel.into(), options };
+        let machine = match self.machine.take() {
+            Some(machine) if *machine.boot() == boot => Ok(machine),
+            other => {
+                other.map(Machine::end);
+                self.boots += 1;
+                Machine::start(&self.root, &boot)?
+            }
+        };
+        let limit = Scenario::LIMIT_MIN
+            .max(Duration::from_secs((scenario.secs * Scenario::PATIENCE).into()));
+        let mut ran = match machine {
+            Ok(machine) => {
+                let (ran, machine) = machine.run(scenario.name, limit)?;
+                self.machine = machine;
+                ran
+            }
+            Err(never) => never,
+        };
+        if !matches!(ran.end, End::Code(0 | SKIPPED)) {
+            // what failed may have left anything
+            ran.console += &self.machine.take().map(Machine::end).unwrap_or_default();
+        }
+        self.keep(kernel, scenario, &ran)?;
+        ran.output = self.counters.take(&ran.output);
+        Ok(ran)
+    }
+
+    /// Does it fail in a guest of its own, too? Changes no verdict.
+    fn diagnosis(&mut self, kernel: &str, scenario: &Scenario) -> String {
+        if Instant::now() > self.deadline {
+            return String::new();
+        }
+        match self.run(kernel, scenario) {
+            Ok(Ran { end: End::Code(0), .. }) => "in a fresh guest it passes\n".into(),
+            Ok(ran) => {
+                let text = failure::text(&ran);
+                format!("in a fresh guest, too: {}\n", text.lines().last().unwrap_or(""))
+            }
+            Err(e) => format!("no fresh guest: {e:#}\n"),
+        }
+    }
+
+    /// Keeps what it printed, also of what passed: a drift towards a bar is seen there.
+    fn keep(&mut self, kernel: &str, scenario: &Scenario, ran: &Ran) -> Result<()> {
+        let name = format!("{kernel}::{}", scenario.name);
+        let end = match ran.end {
+            End::Code(0) => "passed".to_string(),
+            End::Code(SKIPPED) => "skipped".to_string(),
+            end => format!("failed ({end:?})"),
+        };
+        self.rows.push(format!(
+            "{name:<30} {:6.1} s of {:3}, {:2.0} % of the host foreign: {end}",
+            ran.took.as_secs_f64(),
+            scenario.secs,
+            ran.foreign_pct
+        ));
+        let n = self.rows.iter().filter(|r| r.split_whitespace().next() == Some(&name)).count();
+        let path = self.logs.join(format!("{kernel}-{}.{n}.log", scenario.name));
+        let all = format!("{}{}{}\n", ran.output, ran.console, self.rows[self.rows.len() - 1]);
+        fs::write(&path, all).with_context(|| path.display().to_string())
+    }
+
+    /// What all schedulers together counted, in all trials so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Ends the guest. Returns the times, and how often what was tried again.
+    pub fn finish(&mut self) -> String {
+        self.machine.take().map(Machine::end);
+        let mut text = String::new();
+        for row in &self.rows {
+            let _ = writeln!(text, "{row}");
+        }
+        let _ = writeln!(text, "{} guests; what they printed: {}", self.boots, self.logs.display());
+        for again in [Again::Noise, Again::Emulator, Again::Known] {
+            if let Some(names) = self.again.get(&again) {
+                let _ = writeln!(text, "{}: {} ({})", again.name(), names.len(), names.join(" "));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Again, End, Ran, excuse};
+    use crate::scenarios::find;
+
+    fn failed(end: End, console: &str, foreign_pct: f64) -> Ran {
+        let took = Duration::from_secs(1);
+        Ran { end, output: String::new(), console: console.into(), took, foreign_pct }
+    }
+
+    #[test]
+    fn only_what_was_measured_excuses() {
+        let counts = find("tally").expect("tally");
+        let times = find("rt_share").expect("rt_share");
+        let int3 = "  | [ 11.2] Oops: int3: 0000 [#1] SMP\n";
+        let quiet = failed(End::Code(1), "", 3.0);
+        let busy = failed(End::Code(1), "", 60.0);
+        assert_eq!(excuse("6.18", counts, &quiet), None);
+        assert_eq!(excuse("6.18", times, &quiet), None);
+        assert_eq!(excuse("6.18", counts, &busy), None, "a count is one on a busy host, too");
+        assert_eq!(excuse("6.18", times, &busy), Some(Again::Noise));
+        let died = failed(End::Died(Some(125)), int3, 3.0);
+        assert_eq!(excuse("6.18", counts, &died), Some(Again::Emulator));
+        assert_eq!(excuse("6.18", counts, &failed(End::Overdue, int3, 3.0)), None);
+    }
+
+    #[test]
+    fn nothing_is_tried_for_ever() {
+        for (again, times) in [(Again::Noise, 1), (Again::Emulator, 2), (Again::Known, 2)] {
+            assert!((0..times).all(|before| again.allows(before)));
+            assert!(!again.allows(times));
+        }
+    }
+}
