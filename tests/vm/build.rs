@@ -14,6 +14,8 @@ fn main() {
         ("locks", "locks"),
         ("moves", "moves"),
         ("hold", "observer"),
+        ("wakes", "observer"),
+        ("plain", "observer"),
     ] {
         let built = BpfBuilder::new().and_then(|mut b| {
             b.enable_intf(&format!("observer/{intf}.h"), &format!("{intf}_intf.rs"))

@@ -26,6 +26,8 @@ enum observer_limits {
 	OBS_FEW_CPUS = 8,
 	/* kinds of evictions that are kept apart */
 	OBS_EVICTIONS = 4096,
+	/* wake-ups of one task that are kept */
+	OBS_WAKES = 512,
 };
 
 /* How the observer judges a system call; 0 is the strict judgement. */

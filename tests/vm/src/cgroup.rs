@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A cgroup with a weight, removed when dropped.
+//! Cgroups, removed when dropped.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,25 +14,39 @@ const CONTROL: &str = "/sys/fs/cgroup/cgroup.subtree_control";
 /// A child of the root cgroup.
 pub struct Cgroup {
     dir: PathBuf,
-    /// The root group had no children with weights before.
+    /// It gave children of the root group weights, which they had not before.
     first: bool,
 }
 
 impl Cgroup {
-    /// Makes the group with this cpu.weight; None if the kernel has no such thing.
-    pub fn with_weight(name: &str, weight: u32) -> Result<Option<Self>> {
-        let controllers = fs::read_to_string(format!("{ROOT}/cgroup.controllers"));
-        if !controllers.is_ok_and(|c| c.split_whitespace().any(|c| c == "cpu")) {
-            return Ok(None);
-        }
+    /// Makes the group with this cpu.weight.
+    ///
+    /// # Errors
+    /// When it is there already, or the kernel has no such weights.
+    pub fn with_weight(name: &str, weight: u32) -> Result<Self> {
         let first = !line(CONTROL)?.split_whitespace().any(|c| c == "cpu");
         write(CONTROL, "+cpu")?;
-        let dir = PathBuf::from(format!("{ROOT}/{name}"));
-        fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
-        let group = Self { dir, first };
+        let mut group = Self::plain(name)?;
+        group.first = first;
         let path = group.dir.join("cpu.weight");
         fs::write(&path, weight.to_string()).with_context(|| path.display().to_string())?;
-        Ok(Some(group))
+        Ok(group)
+    }
+
+    /// Makes the group, without a weight.
+    ///
+    /// # Errors
+    /// When it is there already, or there is no cgroup v2.
+    pub fn plain(name: &str) -> Result<Self> {
+        let dir = PathBuf::from(format!("{ROOT}/{name}"));
+        fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
+        Ok(Self { dir, first: false })
+    }
+
+    /// Sends SIGKILL to all tasks in it, also to those that are just born.
+    pub fn kill(&self) -> Result<()> {
+        let path = self.dir.join("cgroup.kill");
+        fs::write(&path, "1").with_context(|| path.display().to_string())
     }
 
     /// Where tasks join.

@@ -144,6 +144,20 @@ impl Daemon {
         status.context("no exit status")
     }
 
+    /// Waits until it ends by itself.
+    pub fn ended(mut self) -> Result<Ended> {
+        let mut status = None;
+        until("scx_artis ends", PATIENCE, || {
+            status = self.child.try_wait()?;
+            Ok(status.is_some())
+        })
+        .with_context(|| self.output())?;
+        let code = status.and_then(|s| s.code()).unwrap_or(-1);
+        // all of it: the kernel's dump comes last, and is long
+        let output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
+        Ok(Ended { code, output })
+    }
+
     /// Stops it by SIGINT and demands exit code 0. What it counted goes to the host, which looks
     /// whether each counter ever counts.
     pub fn finish(self) -> Result<()> {

@@ -5,35 +5,42 @@
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use crate::cgroup::Cgroup;
 use crate::guest::{PATIENCE, describe, pause, scx_dump, until};
 use crate::progress::Board;
 use crate::worker::Spec;
 
-/// A program with its descendants.
+/// A program with its descendants, in a cgroup: stress-ng's forked processes leave its process
+/// group and its session.
 pub struct Load {
     child: Child,
     name: String,
+    cgroup: Cgroup,
 }
 
 impl Load {
     /// A shell command in a process group of its own, output thrown away.
     pub fn shell(command: &str) -> Result<Self> {
+        static LOADS: AtomicU32 = AtomicU32::new(0);
+        let nth = LOADS.fetch_add(1, Ordering::Relaxed);
+        let cgroup = Cgroup::plain(&format!("load-{}-{nth}", std::process::id()))?;
+        let joins = format!("echo 0 >{}\n{command}", cgroup.procs().display());
         let child = Command::new("sh")
-            .args(["-c", command])
+            .args(["-c", &joins])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
             .with_context(|| format!("start {command}"))?;
-        Ok(Self { child, name: command.to_string() })
+        Ok(Self { child, name: command.to_string(), cgroup })
     }
 
     /// stress-ng with these stressors, without a time limit.
@@ -74,10 +81,10 @@ impl Drop for Load {
         // stress-ng removes its files on SIGTERM; what remains is killed
         let _ = killpg(self.group(), Signal::SIGTERM);
         pause(0.1);
-        let _ = killpg(self.group(), Signal::SIGKILL);
+        if let Err(e) = self.cgroup.kill() {
+            println!("the load '{}' is not killed: {e:#}", self.name);
+        }
         let _ = self.child.wait();
-        let group = self.group();
-        let _ = until("the group of a load is gone", PATIENCE, || Ok(killpg(group, None).is_err()));
     }
 }
 
@@ -240,18 +247,6 @@ impl Workers {
         }
         ensure!(stuck.is_empty(), "no progress in {secs} s {when}: workers {}", stuck.join(", "));
         Ok(())
-    }
-
-    /// Gives the start signal and waits for all fixed work to end; returns how
-    /// long it took, in seconds.
-    pub fn race(&self) -> Result<f64> {
-        let start = crate::work::monotonic_ns()?;
-        self.board.start();
-        let ends = || (0..self.len()).map(|i| self.board.ended(i).load(Ordering::Acquire));
-        until("fixed work ends", PATIENCE, || Ok(ends().all(|e| e != 0)))?;
-        let end = ends().max().context("no workers")?;
-        #[expect(clippy::cast_precision_loss, reason = "seconds")]
-        Ok((end - start) as f64 / 1e9)
     }
 }
 

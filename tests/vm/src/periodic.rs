@@ -3,12 +3,10 @@
 //! its period, and tells how late it woke up, and how much of its computing was on RT CPUs.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fmt;
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use nix::sched::sched_getcpu;
 
@@ -31,19 +29,15 @@ pub struct Spec {
     /// The RT CPUs
     #[arg(long, default_value = "2-3")]
     pub rt_cpus: Cpus,
-    /// CPUs it binds itself to
-    #[arg(long)]
-    pub cpus: Option<Cpus>,
     /// SCHED_FIFO with this priority
     #[arg(long)]
     pub fifo: Option<i32>,
 }
 
-/// Begins of the lines with the median lateness and its 99th percentile, ns.
-const MEDIAN: &str = "# Median Latency, ns:";
-const P99: &str = "# 99 % Latency, ns:";
+/// Begin of the line with the median lateness, µs.
+pub const MEDIAN: &str = "# Median Latencies:";
 /// Begin of the line with the share of time on RT CPUs, percent.
-const ON_RT: &str = "# On RT CPUs:";
+pub const ON_RT: &str = "# On RT CPUs:";
 
 /// Before anything is reported: whoever adopts tasks needs time to see it.
 const SETTLES: Duration = Duration::from_secs(1);
@@ -51,8 +45,8 @@ const SETTLES: Duration = Duration::from_secs(1);
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How late the wake-ups were, ns, in ascending order.
-    late_ns: Vec<u64>,
+    /// Wake-ups by how late they were, µs.
+    late_us: BTreeMap<u64, u64>,
     /// Looks at the CPU while it computed, and those that saw an RT CPU.
     looks: u64,
     on_rt: u64,
@@ -65,17 +59,14 @@ pub struct Report {
 pub fn run(spec: &Spec) -> Result<Report> {
     ensure!(spec.period_us > 0, "a period of 0 µs");
     lock_memory()?;
-    if let Some(cpus) = spec.cpus {
-        cpus.bind(0)?;
-    }
     if let Some(priority) = spec.fifo {
         set_fifo(0, Some(priority))?;
     }
     let period_ns = spec.period_us * 1000;
     let compute_ns = period_ns * spec.duty_pct / 100;
-    // all room there will be, so that counting takes no memory and no call
-    let room = usize::try_from(spec.wakeups)?;
-    let mut report = Report { late_ns: vec![0; room], ..Report::default() };
+    // all bins there will be, so that counting takes no memory and no call
+    let mut bins = vec![0u64; 1 << 16];
+    let mut report = Report::default();
     let mut next_ns = monotonic_ns()?;
     let begins_ns = next_ns + u64::try_from(SETTLES.as_nanos())?;
     let mut left = spec.wakeups;
@@ -94,78 +85,46 @@ pub fn run(spec: &Spec) -> Result<Report> {
             now_ns = monotonic_ns()?;
         }
         if counts {
+            let late_us = (woke_ns - next_ns) / 1000;
+            let bin = (late_us as usize).min(bins.len() - 1);
+            bins[bin] += 1;
             left -= 1;
-            report.late_ns[left as usize] = woke_ns - next_ns;
         }
         // periods that are over are not made up for
         while next_ns + period_ns < now_ns {
             next_ns += period_ns;
         }
     }
-    report.late_ns.sort_unstable();
+    report.late_us = (0..).zip(bins).filter(|(_, wakeups)| *wakeups > 0).collect();
     Ok(report)
 }
 
 impl Report {
-    /// So many of a hundred wake-ups were no later, ns.
-    fn percentile_ns(&self, pct: usize) -> u64 {
-        let nth = (self.late_ns.len() * pct).div_ceil(100);
-        self.late_ns.get(nth.saturating_sub(1)).copied().unwrap_or(0)
+    /// Half of the wake-ups were no later.
+    fn median_us(&self) -> u64 {
+        let all: u64 = self.late_us.values().sum();
+        let mut seen = 0;
+        let mut upwards = self.late_us.iter();
+        let median = upwards.find(|(_, wakeups)| {
+            seen += **wakeups;
+            seen * 2 >= all
+        });
+        median.map_or(0, |(us, _)| *us)
     }
 }
 
-/// As cyclictest's histogram of µs, and a line for each figure.
+/// As cyclictest's histogram, and a line for the CPUs.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bins = BTreeMap::<u64, u64>::new();
-        for late_ns in &self.late_ns {
-            *bins.entry(late_ns / 1000).or_default() += 1;
-        }
-        for (us, wakeups) in bins {
+        for (us, wakeups) in &self.late_us {
             writeln!(f, "{us:06} {wakeups:06}")?;
         }
-        writeln!(f, "# Max Latencies: {:05}", self.percentile_ns(100) / 1000)?;
-        writeln!(f, "{MEDIAN} {}", self.percentile_ns(50))?;
-        writeln!(f, "{P99} {}", self.percentile_ns(99))?;
+        let max = self.late_us.last_key_value().map_or(0, |(us, _)| *us);
+        writeln!(f, "# Max Latencies: {max:05}")?;
+        writeln!(f, "{MEDIAN} {:05}", self.median_us())?;
         let permille = self.on_rt * 1000 / self.looks.max(1);
         write!(f, "{ON_RT} {}.{} %", permille / 10, permille % 10)
     }
-}
-
-/// What a periodic task in a process of its own told.
-#[derive(Clone, Copy, Debug)]
-pub struct Told {
-    /// Half of its wake-ups were no later, ns.
-    pub median_ns: u64,
-    /// 99 % of them were no later, ns.
-    pub p99_ns: u64,
-    /// Share of its time on RT CPUs, 0 to 1.
-    pub on_rt: f64,
-}
-
-/// Runs one in a process of its own.
-pub fn told(spec: &Spec) -> Result<Told> {
-    let mut command = Command::new(env::current_exe()?);
-    command.arg("periodic");
-    command.arg(format!("--period-us={}", spec.period_us));
-    command.arg(format!("--duty-pct={}", spec.duty_pct));
-    command.arg(format!("--wakeups={}", spec.wakeups));
-    command.arg(format!("--rt-cpus={}", spec.rt_cpus));
-    command.args(spec.cpus.map(|cpus| format!("--cpus={cpus}")));
-    command.args(spec.fifo.map(|priority| format!("--fifo={priority}")));
-    let out = command.output()?;
-    let text = String::from_utf8_lossy(&out.stdout);
-    let error = String::from_utf8_lossy(&out.stderr);
-    ensure!(out.status.success(), "a periodic task: {}\n{error}", out.status);
-    let number = |begin: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(begin));
-        line.and_then(|line| line.split_whitespace().next()).context(format!("no line {begin}"))
-    };
-    Ok(Told {
-        median_ns: number(MEDIAN)?.parse()?,
-        p99_ns: number(P99)?.parse()?,
-        on_rt: number(ON_RT)?.parse::<f64>()? / 100.0,
-    })
 }
 
 #[cfg(test)]
@@ -175,24 +134,14 @@ mod tests {
     #[test]
     fn every_wake_up_is_in_the_histogram() {
         let all = Cpus(u64::MAX);
-        let mut spec = Spec {
-            period_us: 500,
-            duty_pct: 20,
-            wakeups: 40,
-            rt_cpus: all,
-            cpus: None,
-            fifo: None,
-        };
+        let spec = Spec { period_us: 500, duty_pct: 20, wakeups: 40, rt_cpus: all, fifo: None };
         let report = run(&spec).expect("it runs");
-        let late = report.late_ns.clone();
-        assert!(late.len() == 40 && late.is_sorted() && late[0] > 0, "{late:?}");
+        assert_eq!(report.late_us.values().sum::<u64>(), 40);
         assert!(report.looks >= 40 && report.on_rt == report.looks, "{report:?}");
-        assert_eq!([50, 99].map(|pct| report.percentile_ns(pct)), [late[19], late[39]]);
-        let text = report.to_string();
-        assert!(text.ends_with("# On RT CPUs: 100.0 %"), "{text}");
-        let wakeups = text.lines().filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
-        assert_eq!(wakeups.sum::<u64>(), 40, "{text}");
-        spec.rt_cpus = Cpus(0);
-        assert_eq!(run(&spec).expect("it runs").on_rt, 0);
+        let median = report.median_us();
+        let no_later: u64 = report.late_us.range(..=median).map(|(_, wakeups)| wakeups).sum();
+        let sooner: u64 = report.late_us.range(..median).map(|(_, wakeups)| wakeups).sum();
+        assert!(no_later >= 20 && sooner < 20, "{median} of {report:?}");
+        assert!(report.to_string().ends_with("# On RT CPUs: 100.0 %"), "{report}");
     }
 }

@@ -13,8 +13,8 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 /// Workers of one board.
 pub const SLOTS: usize = 256;
-/// Words of one worker: work done, when it ended (monotonic, ns), its longest pause (ns).
-const WORDS: usize = 3;
+/// Words of one worker: work done, its longest pause (ns).
+const WORDS: usize = 2;
 const BYTES: usize = (1 + SLOTS * WORDS) * size_of::<u64>();
 
 /// The mapped file. Word 0 is the start signal.
@@ -72,7 +72,7 @@ impl Board {
         unsafe { &*self.map.as_ptr().cast::<AtomicU64>().add(i) }
     }
 
-    /// The start signal that workers of fixed work wait for.
+    /// The start signal that some workers wait for.
     pub fn start(&self) {
         self.word(0).store(1, Ordering::Release);
     }
@@ -89,16 +89,10 @@ impl Board {
         self.word(1 + slot * WORDS)
     }
 
-    /// When the worker of `slot` ended its fixed work; 0: not yet.
-    #[must_use]
-    pub fn ended(&self, slot: usize) -> &AtomicU64 {
-        self.word(2 + slot * WORDS)
-    }
-
     /// The longest time between two counts of a worker that is clocked, ns.
     #[must_use]
     pub fn longest(&self, slot: usize) -> &AtomicU64 {
-        self.word(3 + slot * WORDS)
+        self.word(2 + slot * WORDS)
     }
 
     /// Refuses a slot that the board does not have.

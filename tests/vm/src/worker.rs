@@ -31,8 +31,6 @@ use crate::work::{
 pub enum Kind {
     /// computes, without a system call
     Spin,
-    /// computes a given amount after the start signal, then ends
-    Fixed,
     /// sleeps 2 ms, again and again
     Sleep,
     /// enters the kernel all the time
@@ -100,9 +98,6 @@ pub struct Spec {
     /// Share of a CPU in percent, for the kind duty
     #[arg(long, default_value_t = 25)]
     pub duty: u32,
-    /// Amount of work, for the kind fixed
-    #[arg(long, default_value_t = 0)]
-    pub work: u64,
     /// Keeps the longest time between two counts by its own clock
     #[arg(long)]
     pub clocked: bool,
@@ -115,16 +110,7 @@ impl Spec {
     /// A worker of this kind with nothing special.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
-        Self {
-            kind,
-            cpus: None,
-            nice: 0,
-            fifo: None,
-            duty: 25,
-            work: 0,
-            clocked: false,
-            cgroup: None,
-        }
+        Self { kind, cpus: None, nice: 0, fifo: None, duty: 25, clocked: false, cgroup: None }
     }
 
     /// Bound to `cpus`.
@@ -176,7 +162,7 @@ impl Spec {
     pub fn args(&self) -> Vec<String> {
         let kind = format!("{:?}", self.kind).to_lowercase();
         let mut a = vec!["--kind".into(), kind, format!("--nice={}", self.nice)];
-        a.extend([format!("--duty={}", self.duty), format!("--work={}", self.work)]);
+        a.push(format!("--duty={}", self.duty));
         a.extend(self.cpus.map(|c| format!("--cpus={c}")));
         a.extend(self.fifo.map(|f| format!("--fifo={f}")));
         a.extend(self.clocked.then(|| "--clocked".into()));
@@ -185,23 +171,11 @@ impl Spec {
     }
 }
 
-/// Becomes the worker of `slot`; returns only when fixed work is done. Who computes between
-/// entries counts units of computing, others count what they repeat.
+/// Becomes the worker of `slot`. One that computes between entries counts units of computing, others count what they repeat.
 pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     Board::check(slot)?;
     become_it(spec, slot)?;
     let done = board.done(slot);
-    if spec.kind == Kind::Fixed {
-        while !board.started() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        for _ in 0..spec.work {
-            compute();
-            done.fetch_add(1, Ordering::Relaxed);
-        }
-        board.ended(slot).store(monotonic_ns()?, Ordering::Release);
-        return Ok(());
-    }
     if spec.kind == Kind::Hold {
         let hold = Hold::load(HOLD)?;
         done.fetch_add(1, Ordering::Relaxed);
@@ -228,7 +202,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     let mut next_ns = last_ns;
     loop {
         match spec.kind {
-            Kind::Spin | Kind::Fixed | Kind::Hold | Kind::Forge | Kind::Become => compute(),
+            Kind::Spin | Kind::Hold | Kind::Forge | Kind::Become => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
             Kind::Reader => read_tasks()?,

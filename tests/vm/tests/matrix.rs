@@ -11,11 +11,10 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use artis_vm::host::trial::{Guests, Verdict};
-use artis_vm::peers;
 use artis_vm::scenarios::{ALL, Scenario, Scope};
 use libtest_mimic::{Arguments, Completion, Trial};
 
@@ -30,11 +29,9 @@ const NO_FLOOR: i32 = 3;
 
 fn main() {
     let mut args = Arguments::from_args();
-    // a guest has four virtual CPUs: two at once would measure each other
-    args.test_threads.get_or_insert(1);
     let guest = PathBuf::from(env!("CARGO_BIN_EXE_artis-guest"));
     let guests = match guests(&guest) {
-        Ok(guests) => Arc::new(Mutex::new(guests)),
+        Ok(guests) => Arc::new(guests),
         Err(e) => {
             eprintln!("{e:#}");
             exit(2);
@@ -43,33 +40,39 @@ fn main() {
     let mut scenarios: Vec<&'static Scenario> =
         ALL.iter().filter(|s| wanted("ARTIS_VM_SCENARIOS", s.name)).collect();
     scenarios.sort_by_key(|s| s.boot); // those that share guests together, else as listed
-    let mut trials = Vec::new();
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
     let newest = nightly().then_some(NEWEST);
     for kernel in KERNELS.into_iter().chain(newest).filter(|k| wanted("ARTIS_VM_KERNELS", k)) {
         let fit = args.list || available(kernel, &guest);
         for s in scenarios.iter().filter(|s| runs(s.scope, kernel)) {
+            let trials = if s.counts_instructions() { &mut beside } else { &mut alone };
             trials.push(trial(kernel, s, &guests).with_ignored_flag(!fit));
         }
     }
     let whole = env::var_os("ARTIS_VM_SCENARIOS").is_none()
         && KERNELS.iter().all(|k| wanted("ARTIS_VM_KERNELS", k));
-    if whole && args.filter.is_none() {
-        trials.push(counters(&guests));
+    let last = (whole && args.filter.is_none()).then(|| counters(&guests));
+    let mut failed = false;
+    // a guest has four virtual CPUs: two at once would measure each other, but for those that
+    // count instructions on one CPU of the host
+    for (trials, threads) in
+        [(alone, 1), (beside, Guests::AT_ONCE), (last.into_iter().collect(), 1)]
+    {
+        if !trials.is_empty() {
+            args.test_threads = Some(threads);
+            failed |= libtest_mimic::run(&args, trials).has_failed();
+        }
     }
-    let conclusion = libtest_mimic::run(&args, trials);
     if !args.list {
-        print!("{}", guests.lock().unwrap_or_else(PoisonError::into_inner).finish());
+        print!("{}", guests.finish());
     }
-    conclusion.exit();
+    exit(if failed { 101 } else { 0 });
 }
 
 fn guests(guest: &Path) -> anyhow::Result<Guests> {
     let profile = guest.parent().and_then(Path::file_name);
     let profile = profile.map_or_else(|| "release".into(), |d| d.to_string_lossy().into_owned());
-    let mut options = vec!["--cpus".into(), "4".into(), "--profile".into(), profile];
-    if peer_exists() {
-        options.extend(["--bin".into(), peers::PEER.into()]);
-    }
+    let options = vec!["--cpus".into(), "4".into(), "--profile".into(), profile];
     let target = guest.ancestors().nth(2).unwrap_or(root());
     let logs = env::var_os("ARTIS_VM_LOGS").map_or(target.join("vm-logs"), PathBuf::from);
     let limit_s = env::var("ARTIS_VM_LIMIT_S").ok().and_then(|s| s.parse().ok());
@@ -120,10 +123,9 @@ fn available(kernel: &str, guest: &Path) -> bool {
     }
 }
 
-fn trial(kernel: &'static str, scenario: &'static Scenario, guests: &Arc<Mutex<Guests>>) -> Trial {
+fn trial(kernel: &'static str, scenario: &'static Scenario, guests: &Arc<Guests>) -> Trial {
     let guests = Arc::clone(guests);
     Trial::ignorable_test(format!("{kernel}::{}", scenario.name), move || {
-        let mut guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
         match guests.trial(kernel, scenario).map_err(|e| format!("{e:#}"))? {
             Verdict::Passed => Ok(Completion::Completed),
             Verdict::Skipped(why) => Ok(Completion::ignored_with(why)),
@@ -133,31 +135,12 @@ fn trial(kernel: &'static str, scenario: &'static Scenario, guests: &Arc<Mutex<G
 }
 
 /// After all the others: each counter has counted in one of them.
-fn counters(guests: &Arc<Mutex<Guests>>) -> Trial {
+fn counters(guests: &Arc<Guests>) -> Trial {
     let guests = Arc::clone(guests);
-    Trial::test("counters", move || {
-        let guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, never) = (guests.counters().len(), guests.counters().never());
-        if known > 0 && never.is_empty() {
-            return Ok(());
+    Trial::test("counters", move || match guests.counters() {
+        (1.., never) if never.is_empty() => Ok(()),
+        (known, never) => {
+            Err(format!("of {known} counters, these were 0 in all scenarios: {never:?}").into())
         }
-        Err(format!("of {known} counters, these were 0 in all scenarios: {never:?}").into())
     })
-}
-
-/// As scripts/vm looks for it: on PATH, or in the cache of peers.
-fn peer_exists() -> bool {
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let cache = env::var_os("SCX_ARTIS_CACHE").map_or_else(
-        || {
-            env::var_os("XDG_CACHE_HOME")
-                .map_or(home.join(".cache"), PathBuf::from)
-                .join("scx_artis")
-        },
-        PathBuf::from,
-    );
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut dirs =
-        env::split_paths(&path).chain([home.join(".cargo/bin"), cache.join("peers/bin")]);
-    dirs.any(|d| d.join(peers::PEER).exists())
 }

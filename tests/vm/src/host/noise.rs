@@ -63,21 +63,24 @@ fn own_ticks(group: i32) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
     use std::thread::sleep;
     use std::time::Duration;
 
     use super::Meter;
-    use crate::load::Load;
 
     /// Other tests run beside this one: only what a group of its own adds can be told.
     #[test]
     fn own_work_is_not_foreign() {
         let nothing = Meter::begin(0).expect("a meter");
-        let load = Load::shell("while :; do :; done").expect("a load");
-        let own = Meter::begin(load.group().as_raw()).expect("a meter");
+        let mut shell = Command::new("sh");
+        let mut load =
+            shell.args(["-c", "while :; do :; done"]).process_group(0).spawn().expect("a load");
+        let own = Meter::begin(load.id().cast_signed()).expect("a meter");
         sleep(Duration::from_millis(500));
         let (all, foreign) = (nothing.foreign_pct().expect("all"), own.foreign_pct().expect("own"));
-        drop(load);
+        load.kill().and_then(|()| load.wait()).expect("the load ends");
         assert!(foreign < all, "{foreign} % foreign of {all} %");
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -83,13 +84,22 @@ fn excuse(kernel: &str, scenario: &Scenario, ran: &Ran) -> Option<Again> {
     }
 }
 
-/// Guests, one at a time, and what came of the trials so far.
+/// Guests, and what came of the trials so far.
 pub struct Guests {
     root: PathBuf,
     options: Vec<String>,
     logs: PathBuf,
     deadline: Instant,
-    machine: Option<Machine>,
+    /// One for each trial at a time.
+    machines: [Mutex<Option<Machine>>; Self::AT_ONCE],
+    /// Held while a machine is chosen.
+    choice: Mutex<()>,
+    book: Mutex<Book>,
+}
+
+/// What is told at the end.
+#[derive(Default)]
+struct Book {
     boots: u32,
     again: BTreeMap<Again, Vec<String>>,
     rows: Vec<String>,
@@ -97,6 +107,10 @@ pub struct Guests {
 }
 
 impl Guests {
+    /// So many trials may run at once, if they do not disturb each other: see
+    /// [`Scenario::counts_instructions`].
+    pub const AT_ONCE: usize = 2;
+
     /// `root` is the repository's, `options` all guests have; what trials print goes to the folder
     /// `logs`. No trial begins after `limit`.
     pub fn new(
@@ -111,16 +125,14 @@ impl Guests {
             options,
             logs,
             deadline: Instant::now() + limit,
-            machine: None,
-            boots: 0,
-            again: BTreeMap::new(),
-            rows: Vec::new(),
-            counters: Counters::default(),
+            machines: Default::default(),
+            choice: Mutex::default(),
+            book: Mutex::default(),
         })
     }
 
     /// Tries a scenario on a kernel.
-    pub fn trial(&mut self, kernel: &str, scenario: &Scenario) -> Result<Verdict> {
+    pub fn trial(&self, kernel: &str, scenario: &Scenario) -> Result<Verdict> {
         ensure!(Instant::now() < self.deadline, "not tried: the time for the whole run is over");
         let mut tried = BTreeMap::<Again, u32>::new();
         loop {
@@ -139,21 +151,22 @@ impl Guests {
             };
             *tried.entry(again).or_default() += 1;
             eprintln!("{kernel}::{}: {}. It said:\n{text}", scenario.name, again.name());
-            let names = self.again.entry(again).or_default();
-            names.push(format!("{kernel}::{}", scenario.name));
+            let name = format!("{kernel}::{}", scenario.name);
+            held(&self.book).again.entry(again).or_default().push(name);
         }
     }
 
-    /// Runs it in the guest that is there, or in a new one.
-    fn run(&mut self, kernel: &str, scenario: &Scenario) -> Result<Ran> {
+    /// Runs it in a guest that is there, or in a new one.
+    fn run(&self, kernel: &str, scenario: &Scenario) -> Result<Ran> {
         let mut options = self.options.clone();
         options.extend(scenario.boot.iter().map(ToString::to_string));
         let boot = Boot { kernel: kernel.into(), options };
-        let machine = match self.machine.take() {
+        let mut place = self.place(&boot);
+        let machine = match place.take() {
             Some(machine) if *machine.boot() == boot => Ok(machine),
             other => {
                 other.map(Machine::end);
-                self.boots += 1;
+                held(&self.book).boots += 1;
                 Machine::start(&self.root, &boot)?
             }
         };
@@ -162,22 +175,31 @@ impl Guests {
         let mut ran = match machine {
             Ok(machine) => {
                 let (ran, machine) = machine.run(scenario.name, limit)?;
-                self.machine = machine;
+                *place = machine;
                 ran
             }
             Err(never) => never,
         };
         if !matches!(ran.end, End::Code(0 | SKIPPED)) {
             // what failed may have left anything
-            ran.console += &self.machine.take().map(Machine::end).unwrap_or_default();
+            ran.console += &place.take().map(Machine::end).unwrap_or_default();
         }
+        drop(place);
         self.keep(kernel, scenario, &ran)?;
-        ran.output = self.counters.take(&ran.output);
+        ran.output = held(&self.book).counters.take(&ran.output);
         Ok(ran)
     }
 
+    /// A place that no other trial uses: one with such a guest, if there is any.
+    fn place(&self, boot: &Boot) -> MutexGuard<'_, Option<Machine>> {
+        let _chosen_by_one = held(&self.choice);
+        let mut free: Vec<_> = self.machines.iter().filter_map(|m| m.try_lock().ok()).collect();
+        let fits = free.iter().position(|m| m.as_ref().is_some_and(|m| m.boot() == boot));
+        if free.is_empty() { held(&self.machines[0]) } else { free.swap_remove(fits.unwrap_or(0)) }
+    }
+
     /// Does it fail in a guest of its own, too? Changes no verdict.
-    fn diagnosis(&mut self, kernel: &str, scenario: &Scenario) -> String {
+    fn diagnosis(&self, kernel: &str, scenario: &Scenario) -> String {
         if Instant::now() > self.deadline {
             return String::new();
         }
@@ -192,46 +214,58 @@ impl Guests {
     }
 
     /// Keeps what it printed, also of what passed: a drift towards a bar is seen there.
-    fn keep(&mut self, kernel: &str, scenario: &Scenario, ran: &Ran) -> Result<()> {
+    fn keep(&self, kernel: &str, scenario: &Scenario, ran: &Ran) -> Result<()> {
         let name = format!("{kernel}::{}", scenario.name);
         let end = match ran.end {
             End::Code(0) => "passed".to_string(),
             End::Code(SKIPPED) => "skipped".to_string(),
             end => format!("failed ({end:?})"),
         };
-        self.rows.push(format!(
+        let row = format!(
             "{name:<30} {:6.1} s of {:3}, {:2.0} % of the host foreign: {end}",
             ran.took.as_secs_f64(),
             scenario.secs,
             ran.foreign_pct
-        ));
-        let n = self.rows.iter().filter(|r| r.split_whitespace().next() == Some(&name)).count();
+        );
+        let mut book = held(&self.book);
+        book.rows.push(row.clone());
+        let n = book.rows.iter().filter(|r| r.split_whitespace().next() == Some(&name)).count();
+        drop(book);
         let path = self.logs.join(format!("{kernel}-{}.{n}.log", scenario.name));
-        let all = format!("{}{}{}\n", ran.output, ran.console, self.rows[self.rows.len() - 1]);
+        let all = format!("{}{}{row}\n", ran.output, ran.console);
         fs::write(&path, all).with_context(|| path.display().to_string())
     }
 
-    /// What all schedulers together counted, in all trials so far.
+    /// How many counters the schedulers told in all trials so far, and which never counted.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> (usize, Vec<String>) {
+        let counters = &held(&self.book).counters;
+        (counters.len(), counters.never().into_iter().map(str::to_string).collect())
     }
 
-    /// Ends the guest. Returns the times, and how often what was tried again.
-    pub fn finish(&mut self) -> String {
-        self.machine.take().map(Machine::end);
+    /// Ends the guests. Returns the times, and how often what was tried again.
+    pub fn finish(&self) -> String {
+        for machine in &self.machines {
+            held(machine).take().map(Machine::end);
+        }
+        let book = held(&self.book);
         let mut text = String::new();
-        for row in &self.rows {
+        for row in &book.rows {
             let _ = writeln!(text, "{row}");
         }
-        let _ = writeln!(text, "{} guests; what they printed: {}", self.boots, self.logs.display());
+        let _ = writeln!(text, "{} guests; what they printed: {}", book.boots, self.logs.display());
         for again in [Again::Noise, Again::Emulator, Again::Known] {
-            if let Some(names) = self.again.get(&again) {
+            if let Some(names) = book.again.get(&again) {
                 let _ = writeln!(text, "{}: {} ({})", again.name(), names.len(), names.join(" "));
             }
         }
         text
     }
+}
+
+/// A panic of a test that held it has spoilt nothing.
+fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -249,7 +283,7 @@ mod tests {
     #[test]
     fn only_what_was_measured_excuses() {
         let counts = find("tally").expect("tally");
-        let times = find("rt_share").expect("rt_share");
+        let times = find("everyone_runs").expect("everyone_runs");
         let int3 = "  | [ 11.2] Oops: int3: 0000 [#1] SMP\n";
         let quiet = failed(End::Code(1), "", 3.0);
         let busy = failed(End::Code(1), "", 60.0);

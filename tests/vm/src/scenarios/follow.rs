@@ -22,9 +22,9 @@ pub const FOLLOW: Scenario = Scenario {
     name: "follow",
     what: "followers move a tenth as often, within the rules; producers end; pairs are learned",
     scope: Scope::First,
-    boot: &[],
-    secs: 31,
-    timed: true,
+    boot: &["--icount"],
+    secs: 45,
+    timed: false,
     complaints: &[],
     run: follow,
 };

@@ -12,7 +12,7 @@ use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{self, PATIENCE, until};
 use crate::load::{Workers, mix};
-use crate::peers;
+use crate::plain;
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -69,15 +69,11 @@ fn refuses_a_second(ctx: &Ctx, first: &mut Daemon) -> Result<()> {
     first.ensure_loaded("after a second instance was refused")
 }
 
-/// The kernel's default must be back at once; so much, and a multiple of the
-/// time that any task takes to die under that load in that emulation.
-const DISABLED_BAR: Duration = Duration::from_secs(2);
-
 /// Catches: state that needs the loader to be undone, tasks stranded in a
 /// queue of a scheduler that is gone.
 pub const SIGKILL: Scenario = Scenario {
     name: "sigkill",
-    what: "SIGKILL of the loader under load: the kernel's default takes over at once",
+    what: "SIGKILL of the loader under load: the kernel's default takes over",
     scope: Scope::Both,
     boot: &[],
     secs: 13,
@@ -108,10 +104,6 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     until("the state is disabled", PATIENCE, || Ok(guest::scx_state()? == "disabled"))?;
     let took = killed.elapsed();
     say(&format!("a task is gone after {reference:.2?}, the scheduler disabled after {took:.2?}"));
-    ensure!(
-        took < DISABLED_BAR + reference * 4,
-        "disabled only {took:.2?} after SIGKILL; another task was gone after {reference:.2?}"
-    );
     drop(daemon);
     workers.ensure_progress(2.0, "after SIGKILL")?;
     for l in &mut loads {
@@ -157,7 +149,7 @@ fn bad_args(ctx: &Ctx) -> Result<Outcome> {
     offline(ctx)?;
     without_bpf_fs(ctx)?;
     before.ensure_same()?;
-    peer(ctx)?;
+    plain::under(|| refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], plain::NAME))?;
     before.ensure_same()?;
     Ok(Outcome::Passed)
 }
@@ -190,13 +182,4 @@ fn without_bpf_fs(ctx: &Ctx) -> Result<()> {
     let r = refused(ctx, &args, &[3], "mount -t bpf");
     mount(Some("bpf"), BPF_FS, Some("bpf"), MsFlags::empty(), None::<&str>)?;
     r
-}
-
-/// With another scheduler loaded, if the guest has one.
-fn peer(ctx: &Ctx) -> Result<()> {
-    if !peers::present() {
-        say(&format!("no {} in the guest: that case is skipped", peers::PEER));
-        return Ok(());
-    }
-    peers::under(|| refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], "bpfland"))
 }

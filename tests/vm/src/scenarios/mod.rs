@@ -152,6 +152,13 @@ impl Scenario {
     pub const PATIENCE: u32 = 3;
     /// but none earlier: it waits so long for what must happen, and says what did not.
     pub const LIMIT_MIN: Duration = Duration::from_secs(90);
+
+    /// Virtual time counts instructions in its guests: they are slower beside other load on the
+    /// host, but see nothing of it.
+    #[must_use]
+    pub fn counts_instructions(&self) -> bool {
+        self.boot.contains(&"--icount")
+    }
 }
 
 /// All of them, in the order in which the matrix runs them.
@@ -173,6 +180,7 @@ pub const ALL: &[Scenario] = &[
     tally::TALLY,
     rt1::RT1_ORDER,
     rt1::RT1_PLACES,
+    wakes::RT0_WAKES,
     wakes::RT1_WAKES,
     share::RT_SHARE,
     share::IDLE_RT_USED,

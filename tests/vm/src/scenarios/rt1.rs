@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
-use crate::guest::{pause, preempt_rt};
+use crate::guest::pause;
 use crate::load::Workers;
 use crate::observe::Observer;
 use crate::occupancy::Occupancy;
@@ -19,9 +19,9 @@ pub const RT1_ORDER: Scenario = Scenario {
     name: "rt1_order",
     what: "RT1+ tasks by strict priority before all others, within budget and limits; turns",
     scope: Scope::Both,
-    boot: &[],
-    secs: 32,
-    timed: true,
+    boot: &["--icount"],
+    secs: 20,
+    timed: false,
     complaints: &[],
     run: order,
 };
@@ -32,9 +32,9 @@ pub const RT1_PLACES: Scenario = Scenario {
     name: "rt1_places",
     what: "a periodic RT1+ task runs on RT CPUs, beside RT0 and twice as many NRT tasks as CPUs",
     scope: Scope::Both,
-    boot: &[],
-    secs: 13,
-    timed: true,
+    boot: &["--icount"],
+    secs: 20,
+    timed: false,
     complaints: &[],
     run: places,
 };
@@ -43,14 +43,14 @@ pub const RT1_PLACES: Scenario = Scenario {
 const BUDGET_PCT: u64 = 90;
 /// Highest first; one more than there are CPUs, and two.
 const RANKS: [u32; 6] = [60, 50, 40, 30, 20, 10];
-/// Each of the highest gets what the budget leaves, but for the kernel's own work and for what
-/// the emulation takes; in parts of a CPU.
-const HIGH: f64 = 0.75;
+/// Each of the highest gets what the budget leaves, in parts of a CPU: 0.89 to 1.00 were seen.
+const HIGH: f64 = 0.85;
 /// The two lowest together: a lower RT1+ task runs in no time that the budget leaves to others.
-const LOW: f64 = 0.10;
-/// NRT tasks get most of what the budget takes from each of the two NRT CPUs; on RT CPUs it is for
-/// those who wait there.
-const NRT: f64 = 0.08;
+/// 0.00 to 0.03 were seen.
+const LOW: f64 = 0.05;
+/// All NRT tasks together get most of what the budget takes from the two NRT CPUs, 0.20 of a CPU;
+/// on RT CPUs it is for those that wait there.
+const NRT: f64 = 0.15;
 
 fn set(ctx: &Ctx, pid: u32, rank: u32, rr: bool) -> Result<()> {
     let (pid, rank) = (pid.to_string(), rank.to_string());
@@ -143,7 +143,7 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
         let seen = watch(observer, 3.0, if rr { "equals in turns" } else { "equals" })?;
         let (one, other) = (seen[first].max(seen[first + 1]), seen[first].min(seen[first + 1]));
         if rr {
-            ensure!(other >= 0.7 * one && one > 0.3, "no turns: {one:.2} and {other:.2}");
+            ensure!(other >= 0.9 * one && one > 0.45, "no turns: {one:.2} and {other:.2}");
         } else {
             ensure!(other <= LOW && one >= HIGH, "FIFO tasks took turns: {one:.2}, {other:.2}");
         }
@@ -172,25 +172,22 @@ fn low_limits(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     pause(1.0);
     let seen = watch(observer, 4.0, "30 that may have 40 %, an NRT task")?;
     let (low, nrt) = (seen[first], seen[first + 2]);
-    ensure!((0.25..=0.46).contains(&low), "the low one had {low:.2} of the CPU, not 0.40");
-    ensure!(nrt >= 0.35, "the NRT task had {nrt:.2} of the CPU, not 0.60");
+    ensure!((0.32..=0.42).contains(&low), "the low one had {low:.2} of the CPU, not 0.40");
+    ensure!(nrt >= 0.55, "the NRT task had {nrt:.2} of the CPU, not 0.60");
     workers.freeze_one(1, false)?;
     pause(1.0);
     let seen = watch(observer, 4.0, "and 31, which may have 90 %")?;
     let (low, high, nrt) = (seen[first], seen[first + 1], seen[first + 2]);
     ensure!(high >= HIGH, "the high one had {high:.2} of the CPU, not 0.90");
     ensure!(low <= 0.02, "the low one had {low:.2} of the CPU beside it");
-    ensure!(nrt >= NRT / 2.0, "the NRT task had {nrt:.2} of the CPU");
+    ensure!(nrt >= 0.07, "the NRT task had {nrt:.2} of the CPU");
     told(ctx, &["set", "rt1-limits", "none"], 0)?;
     Ok(())
 }
 
-/// The least share of its time that a periodic RT1+ task is on RT CPUs. Less on PREEMPT_RT, where a
-/// kernel thread of a real-time class runs for each timer of an RT CPU: 0.91 to 0.97 were seen, on
-/// two cores that emulate four.
-pub(super) fn on_rt_min() -> f64 {
-    if preempt_rt() { 0.85 } else { 0.95 }
-}
+/// The least share of its time that a periodic RT1+ task is on RT CPUs: 0.998 and more was seen; on
+/// PREEMPT_RT 0.70 to 0.76 where a task that a timer's thread preempted was not put back at once.
+const ON_RT_MIN: f64 = 0.98;
 
 /// In the window of 5 s; work is counted in units of computing.
 const PERIODS: u64 = 1000;
@@ -236,11 +233,7 @@ fn places(ctx: &Ctx) -> Result<Outcome> {
         ));
         let periods = counts[i].1 - counts[i].0;
         ensure!(periods * 10 >= PERIODS * 8, "RT1+ {i} did {periods} of its {PERIODS} periods");
-        ensure!(
-            part >= on_rt_min(),
-            "RT1+ {i} ran on RT CPUs for {:.1} % of its time",
-            part * 100.0
-        );
+        ensure!(part >= ON_RT_MIN, "RT1+ {i} ran on RT CPUs for {:.1} % of its time", part * 100.0);
     }
     ensure!(
         report.rt.endangering + report.rt.faults == 0,

@@ -19,10 +19,10 @@ use crate::worker::{Kind, Spec};
 pub const TWO_LLCS: Scenario = Scenario {
     name: "two_llcs",
     what: "two sockets: evicted tasks stay on theirs if its NRT CPU is idle, and all share both",
-    scope: Scope::Nightly,
-    boot: &["--topology", "sockets=2"],
-    secs: 26,
-    timed: true,
+    scope: Scope::First,
+    boot: &["--icount", "--topology", "sockets=2"],
+    secs: 32,
+    timed: false,
     complaints: &[],
     run: two_llcs,
 };
@@ -32,10 +32,10 @@ pub const TWO_LLCS: Scenario = Scenario {
 pub const SMT: Scenario = Scenario {
     name: "smt",
     what: "two cores of two threads: evicted tasks avoid the sibling of a CPU with a real-time task",
-    scope: Scope::Nightly,
-    boot: &["--topology", "threads=2"],
-    secs: 17,
-    timed: true,
+    scope: Scope::First,
+    boot: &["--icount", "--topology", "threads=2"],
+    secs: 21,
+    timed: false,
     complaints: &[],
     run: smt,
 };
@@ -47,13 +47,14 @@ const HOGGED: Cpus = Cpus(0b0010);
 /// Evictions that are provoked, and times that it is tried at most.
 const PROVOKED: u64 = 80;
 const TURNS: u32 = 400;
-/// Evictions that must go where they should, percent.
-const RIGHT_PCT: u64 = 60;
+/// Evictions that must go where they should, percent; 98 do. By chance it is half of them: 62 without
+/// the real-time task.
+const RIGHT_PCT: u64 = 90;
 /// Evictions with a choice, without which a window shows nothing.
 const ENOUGH: u64 = 30;
 /// Run time of six computing tasks on four CPUs. Groups of NRT CPUs are evened out by load, and
-/// nothing moves below 25 %: two tasks may have a CPU each and four share the other two (0.35).
-const VARIATION: f64 = 0.60;
+/// nothing moves below 25 %: two tasks may have a CPU each and four share the other two (0.354).
+const VARIATION: f64 = 0.40;
 
 fn two_llcs(ctx: &Ctx) -> Result<Outcome> {
     let caches = [
