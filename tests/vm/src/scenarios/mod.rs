@@ -2,6 +2,7 @@
 //! One function for each scenario: it starts the scheduler under some load,
 //! demands something, and stops it. Each says what break it catches.
 
+mod access;
 mod adopt;
 mod adopt_pi;
 mod adopt_storm;
@@ -9,6 +10,7 @@ mod balance;
 mod bodies;
 mod churn;
 mod control;
+mod ejected;
 mod evictions;
 mod follow;
 mod forger;
@@ -17,6 +19,8 @@ mod hog;
 mod hotplug;
 mod loading;
 mod predict;
+mod preempt;
+mod recording;
 mod rt1;
 mod rules;
 mod running;
@@ -175,9 +179,12 @@ pub const ALL: &[Scenario] = &[
     churn::STORMS_CHECKED,
     loading::SIGKILL,
     loading::BAD_ARGS,
+    access::ACCESS,
+    ejected::EJECTED,
     hotplug::HOTPLUG,
     evictions::TASK_EVICTIONS,
     tally::TALLY,
+    recording::RECORDING,
     rt1::RT1_ORDER,
     rt1::RT1_PLACES,
     wakes::RT0_WAKES,
@@ -202,6 +209,7 @@ pub const ALL: &[Scenario] = &[
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,
     truth::PREEMPT_GROUND_TRUTH,
+    preempt::PREEMPT_MODELS,
     verify::VERIFIER,
     scenes::SCENE_WORK,
     scenes::SCENE_SHARES,
