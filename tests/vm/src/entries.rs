@@ -2,13 +2,11 @@
 //! An observer of what a few tasks do (observer/entries.bpf.c), to judge by what
 //! scx_artis tells of each task.
 
-use std::mem::MaybeUninit;
-
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags};
 
 use crate::classes;
+use crate::skeleton;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -42,18 +40,15 @@ pub struct Entries {
 impl Entries {
     /// Loads and attaches; watches nobody yet.
     pub fn attach() -> Result<Self> {
-        crate::observe::quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = EntriesSkelBuilder::default().open(object).context("open the observer")?;
-        let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
-        ro.poll_fds_max = classes::POLL_FDS_MAX;
-        ro.call_class = classes::table(false)?;
-        let atomic = tracepoints_are_atomic()?;
-        open.progs.entry_call_btf.set_autoload(atomic);
-        open.progs.entry_call.set_autoload(!atomic);
-        let mut skel = open.load().context("load the observer")?;
-        skel.attach().context("attach the observer")?;
+        let skel = skeleton::attach(EntriesSkelBuilder::default(), |open| {
+            let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
+            ro.poll_fds_max = classes::POLL_FDS_MAX;
+            ro.call_class = classes::table(false)?;
+            let atomic = tracepoints_are_atomic()?;
+            open.progs.entry_call_btf.set_autoload(atomic);
+            open.progs.entry_call.set_autoload(!atomic);
+            Ok(())
+        })?;
         Ok(Self { skel })
     }
 

@@ -2,12 +2,12 @@
 //! Holds a CPU so that nobody else gets it and the scheduler is not asked, by a BPF program that
 //! switches preemption off (observer/hold.bpf.c).
 
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::ProgramInput;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+
+use crate::skeleton;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -23,14 +23,12 @@ pub struct Hold {
 impl Hold {
     /// Loads it; it holds for `time`.
     pub fn load(time: Duration) -> Result<Self> {
-        crate::observe::quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open =
-            HoldSkelBuilder::default().open(object).context("open the program that holds")?;
-        let data = open.maps.bss_data.as_deref_mut().context("the program has no bss")?;
-        data.hold_ns = u64::try_from(time.as_nanos())?;
-        Ok(Self { skel: open.load().context("load the program that holds")? })
+        let skel = skeleton::load(HoldSkelBuilder::default(), |open| {
+            let data = open.maps.bss_data.as_deref_mut().context("the program has no bss")?;
+            data.hold_ns = u64::try_from(time.as_nanos())?;
+            Ok(())
+        })?;
+        Ok(Self { skel })
     }
 
     /// Holds the CPU on which the caller runs.

@@ -30,6 +30,7 @@ pub mod residue;
 pub mod scenarios;
 pub mod serve;
 pub mod shared;
+pub mod skeleton;
 pub mod spread;
 pub mod switch;
 pub mod times;

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::fs;
-use std::mem::MaybeUninit;
 
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::skel::Skel;
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 
 use crate::cpus::Cpus;
 use crate::shared;
+use crate::skeleton;
 use crate::times::{Times, long, word};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
@@ -62,18 +62,16 @@ impl Observer {
     /// Loads and attaches; counts nothing yet. With `holds` also the holders of locks, at the
     /// cost of a probe at each spin lock that any CPU takes.
     pub fn attach(rt: Cpus, holds: bool) -> Result<Self> {
-        crate::observe::quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = LocksSkelBuilder::default().open(object).context("open the observer")?;
-        let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
-        ro.rt_mask = rt.0;
-        ro.nr_cpus = Cpus::online()?.last()? + 1;
-        let progs = &mut open.progs;
-        for p in [&mut progs.hold_begins, &mut progs.hold_tried, &mut progs.hold_ends] {
-            p.set_autoload(holds);
-        }
-        let mut skel = open.load().context("load the observer")?;
+        let mut skel = skeleton::load(LocksSkelBuilder::default(), |open| {
+            let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
+            ro.rt_mask = rt.0;
+            ro.nr_cpus = Cpus::online()?.last()? + 1;
+            let progs = &mut open.progs;
+            for p in [&mut progs.hold_begins, &mut progs.hold_tried, &mut progs.hold_ends] {
+                p.set_autoload(holds);
+            }
+            Ok(())
+        })?;
         let out = skel.progs.locks_of_cpus.test_run(ProgramInput::default())?;
         ensure!(out.return_value == 0, "the observer does not know the runqueues");
         skel.attach().context("attach the observer")?;

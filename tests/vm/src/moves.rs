@@ -4,20 +4,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libbpf_rs::RingBufferBuilder;
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use scx_stats::prelude::StatsClient;
 use serde_json::Value;
 
 use crate::classes;
 use crate::cpus::Cpus;
 use crate::shared;
+use crate::skeleton;
 use crate::times::{Times, long, word};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
@@ -75,16 +74,13 @@ impl Observer {
     /// Loads and attaches; counts nothing yet. With `tracing` it records what lollobrigida's
     /// tasks do.
     pub fn attach(rt: Cpus, tracing: bool) -> Result<Self> {
-        crate::observe::quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = MovesSkelBuilder::default().open(object).context("open the observer")?;
-        let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
-        ro.rt_mask = rt.0;
-        ro.nrt_mask = Cpus::online()?.without(rt).0;
-        ro.tracing = tracing.into();
-        let mut skel = open.load().context("load the observer")?;
-        skel.attach().context("attach the observer")?;
+        let skel = skeleton::attach(MovesSkelBuilder::default(), |open| {
+            let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
+            ro.rt_mask = rt.0;
+            ro.nrt_mask = Cpus::online()?.without(rt).0;
+            ro.tracing = tracing.into();
+            Ok(())
+        })?;
         Ok(Self { skel, events: Arc::default() })
     }
 

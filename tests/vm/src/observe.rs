@@ -5,19 +5,18 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::mem::MaybeUninit;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, PrintLevel};
+use libbpf_rs::{MapCore, MapFlags};
 use serde::Serialize;
 
 use crate::classes;
 use crate::cpus::Cpus;
 use crate::shared;
+use crate::skeleton;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -123,19 +122,17 @@ impl Observer {
 
     /// The same, and with `sections` the preempt-off sections too.
     pub fn attach_with(rt: Cpus, strict: bool, sections: bool) -> Result<Self> {
-        quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = ObserverSkelBuilder::default().open(object).context("open the observer")?;
-        let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
-        ro.poll_fds_max = classes::POLL_FDS_MAX;
-        ro.call_class = classes::table(strict)?;
-        if sections {
-            ensure!(has_preempt_events(), "this kernel has no preemptirq tracepoints");
-            open.progs.section.set_autoload(true);
-        }
-        let mut skel = open.load().context("load the observer")?;
-        skel.attach().context("attach the observer (does the kernel have CONFIG_FPROBE?)")?;
+        let skel = skeleton::attach(ObserverSkelBuilder::default(), |open| {
+            let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
+            ro.poll_fds_max = classes::POLL_FDS_MAX;
+            ro.call_class = classes::table(strict)?;
+            if sections {
+                ensure!(has_preempt_events(), "this kernel has no preemptirq tracepoints");
+                open.progs.section.set_autoload(true);
+            }
+            Ok(())
+        })
+        .context("the observer (does the kernel have CONFIG_FPROBE?)")?;
         let mut observer = Self { skel, rt, began: Instant::now(), missed_before: 0 };
         observer.set_rt(rt)?;
         Ok(observer)
@@ -266,12 +263,4 @@ fn offender(key: &[u8], value: &[u8]) -> Result<Offender> {
 #[must_use]
 pub fn has_preempt_events() -> bool {
     Path::new(PREEMPT_EVENTS).exists()
-}
-
-/// libbpf's warnings only.
-pub fn quiet() {
-    fn print(_: PrintLevel, text: String) {
-        eprint!("{text}");
-    }
-    libbpf_rs::set_print(Some((PrintLevel::Warn, print)));
 }

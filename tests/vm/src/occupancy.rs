@@ -2,13 +2,12 @@
 //! An observer of how tasks are spread over CPUs (observer/occupancy.bpf.c).
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
 
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 
 use crate::cpus::Cpus;
+use crate::skeleton;
 use crate::spread::{CpuTime, Snapshot, TaskTime};
 use crate::work::monotonic_ns;
 
@@ -64,17 +63,14 @@ impl Occupancy {
     /// Loads and attaches. `wasted_ns`: an eviction sooner than this after the move makes
     /// that move a wasted one (run time).
     pub fn attach(rt: Cpus, wasted_ns: u64) -> Result<Self> {
-        crate::observe::quiet();
         let cpus = Cpus::online()?;
         ensure!(cpus.last()? < intf::observer_limits_OBS_FEW_CPUS, "too many CPUs: {cpus}");
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = OccupancySkelBuilder::default().open(object).context("open the observer")?;
-        let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
-        ro.rt_mask = rt.0;
-        ro.wasted_ns = wasted_ns;
-        let mut skel = open.load().context("load the observer")?;
-        skel.attach().context("attach the observer")?;
+        let skel = skeleton::attach(OccupancySkelBuilder::default(), |open| {
+            let ro = open.maps.rodata_data.as_deref_mut().context("the observer has no rodata")?;
+            ro.rt_mask = rt.0;
+            ro.wasted_ns = wasted_ns;
+            Ok(())
+        })?;
         Ok(Self { skel, cpus, watched: 0 })
     }
 

@@ -2,11 +2,11 @@
 //! An observer of where tasks run (observer/places.bpf.c), to judge lollobrigida by.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
 
-use anyhow::{Context, Result, ensure};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use anyhow::{Result, ensure};
 use libbpf_rs::{MapCore, MapFlags};
+
+use crate::skeleton;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -31,13 +31,7 @@ pub struct Seen {
 impl Places {
     /// Loads and attaches.
     pub fn attach() -> Result<Self> {
-        crate::observe::quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let open = PlacesSkelBuilder::default().open(object).context("open the observer")?;
-        let mut skel = open.load().context("load the observer")?;
-        skel.attach().context("attach the observer")?;
-        Ok(Self { skel })
+        Ok(Self { skel: skeleton::attach(PlacesSkelBuilder::default(), |_| Ok(()))? })
     }
 
     /// All tasks that ran since, by name.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Another sched_ext scheduler, with nothing of its own (observer/plain.bpf.c).
 
-use std::mem::MaybeUninit;
-
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::guest::{PATIENCE, scx_ops, scx_state, until};
+use crate::skeleton;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -22,10 +20,7 @@ pub const NAME: &str = "plain";
 /// # Errors
 /// Those of `then`; and when it cannot be loaded, or is not in charge any more after that.
 pub fn under<T>(then: impl FnOnce() -> Result<T>) -> Result<T> {
-    crate::observe::quiet();
-    let mut object = MaybeUninit::uninit();
-    let open = PlainSkelBuilder::default().open(&mut object).context("open the scheduler")?;
-    let mut skel = open.load().context("load the scheduler")?;
+    let mut skel = skeleton::load(PlainSkelBuilder::default(), |_| Ok(()))?;
     let link = skel.maps.plain.attach_struct_ops().context("attach the scheduler")?;
     until("the other scheduler is in charge", PATIENCE, || Ok(scx_state()? == "enabled"))?;
     let came = then();

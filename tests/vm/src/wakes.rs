@@ -3,13 +3,12 @@
 //! (observer/wakes.bpf.c).
 
 use std::fmt;
-use std::mem::MaybeUninit;
 
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 
 use crate::cpus::Cpus;
 use crate::guest::{PATIENCE, until};
+use crate::skeleton;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 mod skel {
@@ -33,13 +32,7 @@ pub struct Took {
 impl Wakes {
     /// Loads and attaches; watches no task yet.
     pub fn attach() -> Result<Self> {
-        crate::observe::quiet();
-        // lives as long as the process: a skeleton borrows its object
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let open = WakesSkelBuilder::default().open(object).context("open the observer")?;
-        let mut skel = open.load().context("load the observer")?;
-        skel.attach().context("attach the observer")?;
-        Ok(Self { skel })
+        Ok(Self { skel: skeleton::attach(WakesSkelBuilder::default(), |_| Ok(()))? })
     }
 
     /// Watches a task that sleeps over and over until it has woken up as often as is kept.
