@@ -3,8 +3,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use walkdir::WalkDir;
 
 use crate::guest::{PATIENCE, line, until, write};
 
@@ -43,7 +45,15 @@ impl Cgroup {
         Ok(Self { dir, first: false })
     }
 
-    /// Sends SIGKILL to all tasks in it, also to those that are just born.
+    /// A shell that joins and becomes this command, or runs these ones.
+    #[must_use]
+    pub fn shell(&self, command: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("echo 0 >{}\n{command}", self.procs().display())]);
+        shell
+    }
+
+    /// Sends SIGKILL to all tasks in it, in the groups below it, too, and to those that are just born.
     pub fn kill(&self) -> Result<()> {
         let path = self.dir.join("cgroup.kill");
         fs::write(&path, "1").with_context(|| path.display().to_string())
@@ -58,8 +68,12 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        let dir = &self.dir;
-        let _ = until("the cgroup is empty", PATIENCE, || Ok(fs::remove_dir(dir).is_ok()));
+        // with those that were made below it
+        let _ = until("the cgroup is empty", PATIENCE, || {
+            let groups = WalkDir::new(&self.dir).contents_first(true).into_iter().flatten();
+            groups.filter(|e| e.file_type().is_dir()).for_each(|e| _ = fs::remove_dir(e.path()));
+            Ok(!self.dir.exists())
+        });
         if self.first {
             let _ = write(CONTROL, "-cpu");
         }

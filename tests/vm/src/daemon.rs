@@ -38,24 +38,11 @@ fn log_file() -> PathBuf {
     PathBuf::from(format!("/tmp/artis-daemon-{}-{n}.log", std::process::id()))
 }
 
-fn spawn(program: &Path, args: &[&str], log: &Path) -> Result<Child> {
-    let out = File::create(log).with_context(|| log.display().to_string())?;
-    Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(out.try_clone()?)
-        .stderr(out)
-        .spawn()
-        .with_context(|| format!("start {}", program.display()))
-}
-
 impl Daemon {
     /// Starts it and waits until the kernel says that it is in charge.
     pub fn start(program: &Path, args: &[&str]) -> Result<Self> {
         let began = Instant::now();
-        let log = log_file();
-        let child = spawn(program, args, &log)?;
-        let mut d = Self { child, log, enabled_after: Duration::ZERO };
+        let mut d = Self::begin(program, args)?;
         loop {
             if guest::artis_enabled() {
                 d.enabled_after = began.elapsed();
@@ -81,23 +68,23 @@ impl Daemon {
         }
     }
 
-    /// Runs it to its end: for arguments that it refuses.
-    pub fn run(program: &Path, args: &[&str]) -> Result<Ended> {
+    /// Starts the program, as whatever it is by its arguments; its output goes to a file.
+    pub fn begin(program: &Path, args: &[&str]) -> Result<Self> {
         let log = log_file();
-        let mut child = spawn(program, args, &log)?;
-        let began = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if began.elapsed() > PATIENCE {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!("{} {args:?} went on running\n{}", program.display(), text(&log));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        Ok(Ended { code: status.code().unwrap_or(-1), output: text(&log) })
+        let out = File::create(&log).with_context(|| log.display().to_string())?;
+        let child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(out)
+            .spawn()
+            .with_context(|| format!("start {}", program.display()))?;
+        Ok(Self { child, log, enabled_after: Duration::ZERO })
+    }
+
+    /// Runs it to its end: for commands, and for arguments that it refuses.
+    pub fn run(program: &Path, args: &[&str]) -> Result<Ended> {
+        Self::begin(program, args)?.ended().with_context(|| format!("{args:?}"))
     }
 
     /// From exec to "enabled".
@@ -131,31 +118,35 @@ impl Daemon {
         if let Some(status) = self.child.try_wait()? {
             bail!("scx_artis had ended by itself: {status}\n{}", self.output());
         }
-        kill(Pid::from_raw(self.child.id().cast_signed()), signal)?;
-        let mut status = None;
-        until("scx_artis ends after a signal", PATIENCE, || {
-            status = self.child.try_wait()?;
-            Ok(status.is_some())
-        })
-        .with_context(|| self.output())?;
+        self.signal(signal)?;
+        let status = self.wait()?;
         until("the kernel's default scheduler is back", PATIENCE, || {
             Ok(guest::scx_state()? == "disabled")
         })?;
-        status.context("no exit status")
+        Ok(status)
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = Pid::from_raw(self.child.id().cast_signed());
+        kill(pid, signal).with_context(|| format!("{signal} to {pid}"))
     }
 
     /// Waits until it ends by itself.
     pub fn ended(mut self) -> Result<Ended> {
+        let code = self.wait()?.code().unwrap_or(-1);
+        // all of it: the kernel's dump comes last, and is long
+        Ok(Ended { code, output: String::from_utf8_lossy(&fs::read(&self.log)?).into_owned() })
+    }
+
+    fn wait(&mut self) -> Result<ExitStatus> {
         let mut status = None;
         until("scx_artis ends", PATIENCE, || {
             status = self.child.try_wait()?;
             Ok(status.is_some())
         })
         .with_context(|| self.output())?;
-        let code = status.and_then(|s| s.code()).unwrap_or(-1);
-        // all of it: the kernel's dump comes last, and is long
-        let output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
-        Ok(Ended { code, output })
+        status.context("no exit status")
     }
 
     /// Stops it by SIGINT and demands exit code 0. What it counted goes to the host, which looks

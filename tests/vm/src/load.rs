@@ -31,9 +31,8 @@ impl Load {
         static LOADS: AtomicU32 = AtomicU32::new(0);
         let nth = LOADS.fetch_add(1, Ordering::Relaxed);
         let cgroup = Cgroup::plain(&format!("load-{}-{nth}", std::process::id()))?;
-        let joins = format!("echo 0 >{}\n{command}", cgroup.procs().display());
-        let child = Command::new("sh")
-            .args(["-c", &joins])
+        let child = cgroup
+            .shell(command)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -65,9 +64,7 @@ impl Load {
         killpg(self.group(), stop_or_go(on)).with_context(|| self.name.clone())
     }
 
-    /// Its process group.
-    #[must_use]
-    pub fn group(&self) -> Pid {
+    fn group(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
 }

@@ -171,7 +171,8 @@ impl Spec {
     }
 }
 
-/// Becomes the worker of `slot`. One that computes between entries counts units of computing, others count what they repeat.
+/// Becomes the worker of `slot`. One that computes between entries counts units of computing,
+/// others count what they repeat.
 pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     Board::check(slot)?;
     become_it(spec, slot)?;

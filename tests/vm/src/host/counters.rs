@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use crate::daemon::COUNTED;
@@ -36,22 +37,19 @@ impl Counters {
     }
 
     /// Those that were 0 at the end of every scheduler, though nothing says that they have to be.
-    #[must_use]
-    pub fn never(&self) -> Vec<&str> {
+    fn never(&self) -> Vec<&str> {
         let zero = self.0.iter().filter(|(_, most)| **most == 0).map(|(name, _)| name.as_str());
         zero.filter(|name| ZERO.iter().all(|(known, _)| known != name)).collect()
     }
 
-    /// How many are known.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Did no scheduler tell any?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Fails unless there are some, and each has counted.
+    pub fn ensure_all_counted(&self) -> Result<()> {
+        let (known, never) = (self.0.len(), self.never());
+        ensure!(
+            known > 0 && never.is_empty(),
+            "of {known} counters, these were 0 in all scenarios: {never:?}"
+        );
+        Ok(())
     }
 }
 
@@ -66,6 +64,8 @@ mod tests {
         assert_eq!(counters.take(&first), "begins\nends\n");
         assert_eq!(counters.never(), ["a"]);
         let _ = counters.take(&format!("{COUNTED}{{\"a\":1,\"b\":0,\"share\":0.5}}"));
-        assert!(counters.never().is_empty() && counters.len() == 3);
+        assert!(counters.never().is_empty() && counters.0.len() == 3);
+        assert!(counters.ensure_all_counted().is_ok());
+        assert!(Counters::default().ensure_all_counted().is_err());
     }
 }

@@ -96,7 +96,7 @@ impl Machine {
             String::from_utf8_lossy(&all).replace('\r', "")
         });
         let mut machine = Self { vm, requests, lines, console: Some(console), boot: boot.clone() };
-        let meter = machine.meter()?;
+        let meter = Meter::begin()?;
         let (end, output) = machine.read_to(READY, began + BOOT_LIMIT);
         match end {
             End::Code(_) => Ok(Ok(machine)),
@@ -114,7 +114,7 @@ impl Machine {
     /// with an exit code.
     pub fn run(mut self, scenario: &str, limit: Duration) -> Result<(Ran, Option<Self>)> {
         let began = Instant::now();
-        let meter = self.meter()?;
+        let meter = Meter::begin()?;
         let asked = self.request(scenario);
         let (end, output) = self.read_to(ENDED, began + limit);
         if let (End::Code(_), Ok(())) = (end, asked) {
@@ -145,10 +145,6 @@ impl Machine {
             Some(requests) => writeln!(requests, "{line}").and_then(|()| requests.flush()),
             None => Ok(()),
         }
-    }
-
-    fn meter(&self) -> Result<Meter> {
-        Meter::begin(self.vm.id().cast_signed())
     }
 
     /// Reads to a line that begins so; the number behind it is the exit code.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How much of the host other programs used meanwhile.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use procfs::process::{Process, all_processes};
+use anyhow::Result;
+use procfs::process::{Stat, all_processes};
 use procfs::{CpuTime, CurrentSI, KernelStats};
 
 /// A share of the host's CPU time that other programs may use, percent. Above it a comparison of
@@ -13,20 +14,25 @@ pub const FOREIGN_MAX_PCT: f64 = 20.0;
 
 /// Counts from when it was made.
 pub struct Meter {
-    group: i32,
+    parent: i32,
     began: Instant,
     busy_ticks: u64,
     own_ticks: u64,
 }
 
 impl Meter {
-    /// Whatever is not of the process group `group`, or of this process, is foreign.
-    pub fn begin(group: i32) -> Result<Self> {
+    /// This process, and all guests that it has booted, are not foreign.
+    pub fn begin() -> Result<Self> {
+        Self::of(std::process::id().cast_signed())
+    }
+
+    /// Foreign is what is neither `parent` nor of a process group that a child of it leads.
+    fn of(parent: i32) -> Result<Self> {
         Ok(Self {
-            group,
+            parent,
             began: Instant::now(),
             busy_ticks: busy_ticks()?,
-            own_ticks: own_ticks(group)?,
+            own_ticks: own_ticks(parent)?,
         })
     }
 
@@ -35,7 +41,7 @@ impl Meter {
     pub fn foreign_pct(&self) -> Result<f64> {
         let cpus = KernelStats::current()?.cpu_time.len();
         let all = self.began.elapsed().as_secs_f64() * procfs::ticks_per_second() as f64;
-        let own = own_ticks(self.group)?.saturating_sub(self.own_ticks);
+        let own = own_ticks(self.parent)?.saturating_sub(self.own_ticks);
         let foreign = (busy_ticks()? - self.busy_ticks).saturating_sub(own);
         Ok(foreign as f64 * 100.0 / (all * cpus as f64).max(1.0))
     }
@@ -48,17 +54,15 @@ fn busy_ticks() -> Result<u64> {
     Ok(user + nice + system + more)
 }
 
-fn own_ticks(group: i32) -> Result<u64> {
-    let mut sum = 0;
-    let own = Process::myself().context("/proc/self")?.stat()?;
-    for process in all_processes()?.flatten() {
-        // one that ends meanwhile has no stat
-        let Ok(stat) = process.stat() else { continue };
-        if stat.pgrp == group || stat.pid == own.pid {
-            sum += stat.utime + stat.stime;
-        }
-    }
-    Ok(sum)
+fn own_ticks(parent: i32) -> Result<u64> {
+    // one that ends meanwhile has no stat
+    let all: Vec<Stat> = all_processes()?.flatten().filter_map(|p| p.stat().ok()).collect();
+    let leads = |s: &&Stat| s.ppid == parent && s.pid == s.pgrp;
+    let groups: BTreeSet<i32> = all.iter().filter(leads).map(|s| s.pid).collect();
+    let own = all.iter().filter(|s| s.pid == parent || groups.contains(&s.pgrp));
+    // with those that ended and were waited for, else a guest that ends takes its time away
+    let ticks = |s: &Stat| s.utime + s.stime + (s.cutime + s.cstime).cast_unsigned();
+    Ok(own.map(ticks).sum())
 }
 
 #[cfg(test)]
@@ -73,11 +77,12 @@ mod tests {
     /// Other tests run beside this one: only what a group of its own adds can be told.
     #[test]
     fn own_work_is_not_foreign() {
-        let nothing = Meter::begin(0).expect("a meter");
+        const NO_PROCESS: i32 = -1;
+        let nothing = Meter::of(NO_PROCESS).expect("a meter");
         let mut shell = Command::new("sh");
         let mut load =
             shell.args(["-c", "while :; do :; done"]).process_group(0).spawn().expect("a load");
-        let own = Meter::begin(load.id().cast_signed()).expect("a meter");
+        let own = Meter::begin().expect("a meter");
         sleep(Duration::from_millis(500));
         let (all, foreign) = (nothing.foreign_pct().expect("all"), own.foreign_pct().expect("own"));
         load.kill().and_then(|()| load.wait()).expect("the load ends");

@@ -18,10 +18,10 @@ use super::failure;
 use super::known::{Known, known};
 use super::machine::{Boot, End, Machine, Ran};
 use super::noise::FOREIGN_MAX_PCT;
-use crate::scenarios::Scenario;
+use crate::scenarios::{Outcome, Scenario};
 
-/// Exit code of `artis-guest scenario` for what cannot run in this guest, as automake has it.
-pub const SKIPPED: i32 = 77;
+/// See [`Outcome::SKIPPED`].
+const SKIPPED: i32 = Outcome::SKIPPED as i32;
 /// So often a guest is booted again that died of the emulator, see [`failure::is_emulators`].
 const EMULATOR_RETRIES: u32 = 2;
 
@@ -136,7 +136,7 @@ impl Guests {
         ensure!(Instant::now() < self.deadline, "not tried: the time for the whole run is over");
         let mut tried = BTreeMap::<Again, u32>::new();
         loop {
-            let ran = self.run(kernel, scenario)?;
+            let ran = self.run(kernel, scenario, false)?;
             let text = match ran.end {
                 End::Code(0) => return Ok(Verdict::Passed),
                 End::Code(SKIPPED) => {
@@ -156,14 +156,14 @@ impl Guests {
         }
     }
 
-    /// Runs it in a guest that is there, or in a new one.
-    fn run(&self, kernel: &str, scenario: &Scenario) -> Result<Ran> {
+    /// Runs it in a new guest if it has to be `fresh`, else in one that is there, if there is any.
+    fn run(&self, kernel: &str, scenario: &Scenario, fresh: bool) -> Result<Ran> {
         let mut options = self.options.clone();
         options.extend(scenario.boot.iter().map(ToString::to_string));
         let boot = Boot { kernel: kernel.into(), options };
         let mut place = self.place(&boot);
         let machine = match place.take() {
-            Some(machine) if *machine.boot() == boot => Ok(machine),
+            Some(machine) if !fresh && *machine.boot() == boot => Ok(machine),
             other => {
                 other.map(Machine::end);
                 held(&self.book).boots += 1;
@@ -203,7 +203,7 @@ impl Guests {
         if Instant::now() > self.deadline {
             return String::new();
         }
-        match self.run(kernel, scenario) {
+        match self.run(kernel, scenario, true) {
             Ok(Ran { end: End::Code(0), .. }) => "in a fresh guest it passes\n".into(),
             Ok(ran) => {
                 let text = failure::text(&ran);
@@ -236,11 +236,9 @@ impl Guests {
         fs::write(&path, all).with_context(|| path.display().to_string())
     }
 
-    /// How many counters the schedulers told in all trials so far, and which never counted.
-    #[must_use]
-    pub fn counters(&self) -> (usize, Vec<String>) {
-        let counters = &held(&self.book).counters;
-        (counters.len(), counters.never().into_iter().map(str::to_string).collect())
+    /// Fails unless each counter has counted in one of the trials so far.
+    pub fn ensure_all_counted(&self) -> Result<()> {
+        held(&self.book).counters.ensure_all_counted()
     }
 
     /// Ends the guests. Returns the times, and how often what was tried again.
@@ -273,7 +271,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Again, End, Ran, excuse};
-    use crate::scenarios::find;
+    use crate::scenarios::{ALL, find};
 
     fn failed(end: End, console: &str, foreign_pct: f64) -> Ran {
         let took = Duration::from_secs(1);
@@ -294,6 +292,11 @@ mod tests {
         let died = failed(End::Died(Some(125)), int3, 3.0);
         assert_eq!(excuse("6.18", counts, &died), Some(Again::Emulator));
         assert_eq!(excuse("6.18", counts, &failed(End::Overdue, int3, 3.0)), None);
+    }
+
+    #[test]
+    fn noise_excuses_nothing_that_does_not_see_it() {
+        assert!(ALL.iter().all(|s| !(s.timed && s.counts_instructions())));
     }
 
     #[test]

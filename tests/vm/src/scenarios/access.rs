@@ -10,7 +10,7 @@ use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::forge::UID;
 
 /// Catches: a viewer of another group that is served, one of the right group that is not; a
-/// change by somebody who is not root.
+/// change by an ordinary user.
 pub const ACCESS: Scenario = Scenario {
     name: "access",
     what: "members of --feed-group may watch and change nothing, others may not watch",
@@ -35,7 +35,7 @@ fn access(ctx: &Ctx) -> Result<Outcome> {
     let text = told(ctx, GROUP, &watch, 0)?;
     ensure!(text.contains("\"tasks\""), "a member of the group sees\n{text}");
     let text = told(ctx, OTHER, &watch, UNFIT)?;
-    ensure!(text.contains("--feed-group"), "who may not watch is told\n{text}");
+    ensure!(text.contains("--feed-group"), "the refusal does not name --feed-group\n{text}");
     for change in [
         &["ctl", "set", "predict-c-us", "5"][..],
         &["ctl", "rt-cpus", "3"],

@@ -148,7 +148,7 @@ pub const ANNEX_B: Scenario = Scenario {
     name: "annex_b",
     what: "13 tasks, a FIFO task on each of CPUs 1-3: L(RT) is 13/(M+3) at each duty, all progress equally",
     scope: Scope::Nightly,
-    boot: &["--icount", "--timeout", "600"],
+    boot: &["--icount"],
     secs: 75,
     timed: false,
     complaints: &[],

@@ -59,8 +59,7 @@ fn ctl(ctx: &Ctx) -> Result<Outcome> {
 /// What a command of `scx_artis ctl` says, if its exit code is this one.
 pub(super) fn told(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
     let ended = Daemon::run(&ctx.program, &[&["ctl"], args].concat())?;
-    let text = ended.output.lines().filter_map(|l| l.split_once("| ")).map(|(_, l)| l);
-    let text = text.collect::<Vec<_>>().join("\n");
+    let text = ended.output.trim_end().to_string();
     ensure!(ended.code == code, "ctl {args:?}: exit code {}, expected {code}: {text}", ended.code);
     Ok(text)
 }

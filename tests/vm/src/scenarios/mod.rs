@@ -91,27 +91,14 @@ pub enum Outcome {
     Skipped(String),
 }
 
-/// What a scenario demands could not be seen: too little of what it is about happened. Neither a
-/// fault nor a proof, so `artis-guest scenario` ends with [`ShowsNothing::CODE`].
-#[derive(Debug)]
-pub struct ShowsNothing(String);
-
-impl ShowsNothing {
-    /// Exit code of a run without a verdict (EX_TEMPFAIL of sysexits.h).
-    pub const CODE: u8 = 75;
+impl Outcome {
+    /// Exit code of `artis-guest scenario` for what cannot run in this guest, as automake has it.
+    pub const SKIPPED: u8 = 77;
 }
 
-impl std::fmt::Display for ShowsNothing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "only {}: this shows nothing", self.0)
-    }
-}
-
-impl std::error::Error for ShowsNothing {}
-
-/// Fails with [`ShowsNothing`] for fewer than `least` of what is named.
+/// Fails for fewer than `least` of what is named: too little of what a scenario is about happened.
 fn enough(number: u64, least: u64, what: &str) -> Result<()> {
-    ensure!(number >= least, ShowsNothing(format!("{number} {what}")));
+    ensure!(number >= least, "only {number} {what}: this shows nothing");
     Ok(())
 }
 

@@ -5,16 +5,15 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{self, Child, Command, Stdio};
+use std::process::{self, Command};
 
 use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
-use crate::daemon::Stats;
+use crate::daemon::{Daemon, Ended, Stats};
 use crate::entries::Entries;
 use crate::guest::pause;
 use crate::load::Workers;
@@ -48,18 +47,18 @@ fn recording(ctx: &Ctx) -> Result<Outcome> {
     observer.watch(pid)?;
 
     // nothing is lost while the daemon reads
-    let quiet = Recording::begin(ctx, "quiet", &[])?;
-    let before = attempts(&quiet.file, ctx, pid)?;
+    let quiet = record(ctx, "quiet", &[])?;
+    let file = quiet.1.clone();
+    let before = attempts(&file, ctx, pid)?;
     workers.freeze(false)?;
     pause(2.0);
     workers.freeze(true)?;
     pause(1.5);
-    let file = quiet.file.clone();
-    let said = quiet.end()?;
-    ensure!(said.contains("none lost"), "record says: {said}");
+    let text = said(quiet)?;
+    ensure!(text.contains("none lost"), "record says: {text}");
     let (seen, did) = (attempts(&file, ctx, pid)? - before, observer.did(pid)?);
     let happened = did.calls + did.faults;
-    say(&format!("{seen} attempts are in the recording, {happened} happened: {said}"));
+    say(&format!("{seen} attempts are in the recording, {happened} happened: {text}"));
     ensure!(seen.abs_diff(happened) <= OFF, "{seen} attempts are in it, {happened} happened");
 
     let live = explained(ctx, &[], pid)?;
@@ -71,24 +70,24 @@ fn recording(ctx: &Ctx) -> Result<Outcome> {
 
     // each short process has its records, and the ring is not emptied
     workers.add(Spec::new(Kind::Fork))?;
-    let full = Recording::begin(ctx, "full", &["--runs", "--events"])?;
-    signal(daemon.pid(), Signal::SIGSTOP)?;
+    let full = record(ctx, "full", &["--runs", "--events"])?;
+    daemon.signal(Signal::SIGSTOP)?;
     pause(4.0);
-    signal(daemon.pid(), Signal::SIGCONT)?;
+    daemon.signal(Signal::SIGCONT)?;
     pause(1.5);
-    let said = full.end()?;
+    let text = said(full)?;
     let lost = stats.counter("records_lost")?;
-    say(&format!("{lost} records are lost: {said}"));
-    ensure!(lost > 0 && number_before(&said, " lost because the ring")? <= lost, "{said}");
+    say(&format!("{lost} records are lost: {text}"));
+    ensure!(lost > 0 && number_before(&text, " lost because the ring")? <= lost, "{text}");
 
     // no event is in the budget
     told(ctx, &["set", "record-budget", "100"], 0)?;
-    let poor = Recording::begin(ctx, "poor", &["--runs", "--events"])?;
+    let poor = record(ctx, "poor", &["--runs", "--events"])?;
     pause(2.0);
-    let said = poor.end()?;
+    let text = said(poor)?;
     let over = stats.counter("records_over")?;
-    say(&format!("{over} events are over the budget: {said}"));
-    ensure!(over > 0 && number_before(&said, " not written because of the")? <= over, "{said}");
+    say(&format!("{over} events are over the budget: {text}"));
+    ensure!(over > 0 && number_before(&text, " not written because of the")? <= over, "{text}");
 
     daemon.ensure_loaded("after the recordings")?;
     drop((workers, stats));
@@ -96,55 +95,21 @@ fn recording(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// `scx_artis record`, killed when dropped.
-struct Recording {
-    child: Child,
-    file: String,
+/// Starts `scx_artis record`, and waits until a second is in the file, which is returned, too.
+fn record(ctx: &Ctx, name: &str, more: &[&str]) -> Result<(Daemon, String)> {
+    let file = format!("/tmp/artis-{name}-{}", process::id());
+    let recorder = Daemon::begin(&ctx.program, &[&["record", &file], more].concat())?;
+    pause(1.7);
+    Ok((recorder, file))
 }
 
-impl Recording {
-    /// Starts it, and waits until a second is in the file.
-    fn begin(ctx: &Ctx, name: &str, more: &[&str]) -> Result<Self> {
-        let file = format!("/tmp/artis-{name}-{}", process::id());
-        let child = Command::new(&ctx.program)
-            .args(["record", &file])
-            .args(more)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("start the recording")?;
-        let recording = Self { child, file };
-        pause(1.7);
-        Ok(recording)
-    }
-
-    /// Ends it as Ctrl-C does; returns what it said.
-    fn end(mut self) -> Result<String> {
-        signal(self.child.id(), Signal::SIGINT)?;
-        let mut text = String::new();
-        for pipe in [
-            self.child.stdout.take().map(|p| Box::new(p) as Box<dyn Read>),
-            self.child.stderr.take().map(|p| Box::new(p) as Box<dyn Read>),
-        ] {
-            pipe.context("no pipe")?.read_to_string(&mut text)?;
-        }
-        let status = self.child.wait()?;
-        ensure!(status.success(), "record: {status}: {text}");
-        ensure!(Path::new(&self.file).exists(), "no {}: {text}", self.file);
-        Ok(text.trim().replace('\n', "; "))
-    }
-}
-
-impl Drop for Recording {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn signal(pid: u32, signal: Signal) -> Result<()> {
-    kill(Pid::from_raw(pid.cast_signed()), signal).with_context(|| format!("{signal} to {pid}"))
+/// Ends it as Ctrl-C does; returns what it said.
+fn said((recorder, file): (Daemon, String)) -> Result<String> {
+    recorder.signal(Signal::SIGINT)?;
+    let Ended { code, output } = recorder.ended()?;
+    ensure!(code == 0, "record: {code}: {output}");
+    ensure!(Path::new(&file).exists(), "no {file}: {output}");
+    Ok(output.trim().replace('\n', "; "))
 }
 
 /// The attempts of a task in a recording.

@@ -3,17 +3,16 @@
 //! is another.
 
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use walkdir::WalkDir;
 
 use super::adopt::{becomes, stay_out};
 use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::cgroup::Cgroup;
 use crate::guest::{PATIENCE, artis_enabled, scx_state, until, write};
 use crate::load::Workers;
 use crate::policy::{EXT, Policy};
@@ -51,10 +50,12 @@ pub const SERVICE: Scenario = Scenario {
 
 const UNIT: &str = include_str!("../../../../dist/scx_artis.service");
 const RUNTIME: &str = "/run/user/0";
-const GROUP: &str = "/sys/fs/cgroup/services";
 
 /// The manager of root's services, which ends with this.
-struct Manager(Child);
+struct Manager {
+    child: Child,
+    cgroup: Cgroup,
+}
 
 impl Manager {
     fn start() -> Result<Self> {
@@ -64,14 +65,14 @@ impl Manager {
         }
         fs::write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")?;
         fs::write("/etc/systemd/user/scx_artis.service", UNIT)?;
-        fs::create_dir(GROUP)?;
-        let child = Command::new("sh")
-            .args(["-c", &format!("echo $$ >{GROUP}/cgroup.procs && exec systemd --user")])
+        let cgroup = Cgroup::plain("services")?;
+        let child = cgroup
+            .shell("exec systemd --user")
             .env("XDG_RUNTIME_DIR", RUNTIME)
             .stdin(Stdio::null())
             .spawn()
             .context("start systemd")?;
-        let manager = Self(child);
+        let manager = Self { child, cgroup };
         until("systemd runs", PATIENCE, || {
             Ok(manager.ctl(&["is-system-running"])?.trim() == "running")
         })?;
@@ -110,13 +111,8 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        let _ = write(&format!("{GROUP}/cgroup.kill"), "1");
-        let _ = self.0.wait();
-        let _ = until("the groups of systemd are gone", PATIENCE, || {
-            let groups = WalkDir::new(GROUP).contents_first(true).into_iter().flatten();
-            groups.filter(|e| e.file_type().is_dir()).for_each(|e| _ = fs::remove_dir(e.path()));
-            Ok(!Path::new(GROUP).exists())
-        });
+        let _ = self.cgroup.kill();
+        let _ = self.child.wait();
         for dir in [RUNTIME, "/run/user", "/run/systemd"] {
             let _ = fs::remove_dir_all(dir);
         }
