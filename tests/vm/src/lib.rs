@@ -10,6 +10,7 @@ pub mod classes;
 pub mod cpus;
 pub mod daemon;
 pub mod entries;
+pub mod figure;
 pub mod forge;
 pub mod guest;
 pub mod hold;

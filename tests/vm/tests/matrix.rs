@@ -3,9 +3,10 @@
 //! arguments filter as usual.
 //!
 //! ARTIS_VM_KERNELS="6.18 7.0-rt" and ARTIS_VM_SCENARIOS="tally ctl" restrict the kernels and the
-//! scenarios, ARTIS_VM_NIGHTLY=1 runs all scenarios on each kernel, ARTIS_VM_LIMIT_S is the time
-//! after which no trial begins (4200), ARTIS_VM_LOGS the folder for what guests print
-//! (target/vm-logs). The programs are those of cargo's profile that this test
+//! scenarios, ARTIS_VM_NIGHTLY=1 runs all scenarios on each kernel, ARTIS_VM_REPEAT is the number of
+//! rounds, in each of which every trial runs once (1), ARTIS_VM_LIMIT_S the time after which no
+//! trial begins (4200), ARTIS_VM_LOGS the folder for what guests print (target/vm-logs),
+//! ARTIS_VM_REPORT a file for the figures of all rounds. The programs are those of cargo's profile that this test
 //! was built with; scx_artis has to be built before (scripts/test does).
 
 use std::env;
@@ -42,11 +43,16 @@ fn main() {
     scenarios.sort_by_key(|s| s.boot); // those that share guests together, else as listed
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     let newest = nightly().then_some(NEWEST);
-    for kernel in KERNELS.into_iter().chain(newest).filter(|k| wanted("ARTIS_VM_KERNELS", k)) {
-        let fit = args.list || available(kernel, &guest);
-        for s in scenarios.iter().filter(|s| runs(s.scope, kernel)) {
-            let trials = if s.counts_instructions() { &mut beside } else { &mut alone };
-            trials.push(trial(kernel, s, &guests).with_ignored_flag(!fit));
+    let kernels = KERNELS.into_iter().chain(newest).filter(|k| wanted("ARTIS_VM_KERNELS", k));
+    let kernels: Vec<_> = kernels.map(|k| (k, args.list || available(k, &guest))).collect();
+    let rounds = number("ARTIS_VM_REPEAT", 1);
+    for round in 1..=rounds {
+        for (kernel, fit) in &kernels {
+            for s in scenarios.iter().filter(|s| runs(s.scope, kernel)) {
+                let trials = if s.counts_instructions() { &mut beside } else { &mut alone };
+                let trial = trial(kernel, s, &guests).with_ignored_flag(!fit);
+                trials.push(if rounds > 1 { trial.with_kind(format!("{round}")) } else { trial });
+            }
         }
     }
     let whole = env::var_os("ARTIS_VM_SCENARIOS").is_none()
@@ -66,6 +72,12 @@ fn main() {
     if !args.list {
         print!("{}", guests.finish());
     }
+    if let Some(path) = env::var_os("ARTIS_VM_REPORT")
+        && let Err(e) = std::fs::write(&path, guests.tables())
+    {
+        eprintln!("{}: {e}", path.display());
+        failed = true;
+    }
     exit(if failed { 101 } else { 0 });
 }
 
@@ -75,8 +87,7 @@ fn guests(guest: &Path) -> anyhow::Result<Guests> {
     let options = vec!["--cpus".into(), "4".into(), "--profile".into(), profile];
     let target = guest.ancestors().nth(2).unwrap_or(root());
     let logs = env::var_os("ARTIS_VM_LOGS").map_or(target.join("vm-logs"), PathBuf::from);
-    let limit_s = env::var("ARTIS_VM_LIMIT_S").ok().and_then(|s| s.parse().ok());
-    let limit = Duration::from_secs(limit_s.unwrap_or(LIMIT_S));
+    let limit = Duration::from_secs(number("ARTIS_VM_LIMIT_S", LIMIT_S));
     Guests::new(root().into(), options, logs, limit)
 }
 
@@ -93,6 +104,15 @@ fn runs(scope: Scope, kernel: &str) -> bool {
 
 fn nightly() -> bool {
     env::var_os("ARTIS_VM_NIGHTLY").is_some()
+}
+
+/// What this variable says, or `default` where it is not set; what is no number ends the program.
+fn number(name: &str, default: u64) -> u64 {
+    let Ok(text) = env::var(name) else { return default };
+    text.parse().unwrap_or_else(|_| {
+        eprintln!("{name}={text}: not a number");
+        exit(2);
+    })
 }
 
 fn wanted(list: &str, name: &str) -> bool {

@@ -6,4 +6,5 @@ pub mod failure;
 pub mod known;
 pub mod machine;
 pub mod noise;
+pub mod results;
 pub mod trial;

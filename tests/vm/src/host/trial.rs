@@ -18,6 +18,7 @@ use super::failure;
 use super::known::{Known, known};
 use super::machine::{Boot, End, Machine, Ran};
 use super::noise::FOREIGN_MAX_PCT;
+use super::results::{self, Results};
 use crate::scenarios::{Outcome, Scenario};
 
 /// See [`Outcome::SKIPPED`].
@@ -104,6 +105,7 @@ struct Book {
     again: BTreeMap<Again, Vec<String>>,
     rows: Vec<String>,
     counters: Counters,
+    results: Results,
 }
 
 impl Guests {
@@ -136,9 +138,15 @@ impl Guests {
         ensure!(Instant::now() < self.deadline, "not tried: the time for the whole run is over");
         let mut tried = BTreeMap::<Again, u32>::new();
         loop {
-            let ran = self.run(kernel, scenario, false)?;
+            let mut ran = self.run(kernel, scenario, false)?;
+            let (figures, output) = results::take(&ran.output);
+            ran.output = output;
+            let secs = ran.took.as_secs_f64();
             let text = match ran.end {
-                End::Code(0) => return Ok(Verdict::Passed),
+                End::Code(0) => {
+                    held(&self.book).results.add(kernel, scenario.name, true, secs, figures);
+                    return Ok(Verdict::Passed);
+                }
                 End::Code(SKIPPED) => {
                     return Ok(Verdict::Skipped(ran.output.lines().last().unwrap_or("").into()));
                 }
@@ -147,12 +155,15 @@ impl Guests {
             let excuse = excuse(kernel, scenario, &ran);
             let Some(again) = excuse.filter(|a| a.allows(tried.get(a).copied().unwrap_or(0)))
             else {
+                held(&self.book).results.add(kernel, scenario.name, false, secs, figures);
                 return Ok(Verdict::Failed(self.diagnosis(kernel, scenario) + &text));
             };
             *tried.entry(again).or_default() += 1;
             eprintln!("{kernel}::{}: {}. It said:\n{text}", scenario.name, again.name());
             let name = format!("{kernel}::{}", scenario.name);
-            held(&self.book).again.entry(again).or_default().push(name);
+            let mut book = held(&self.book);
+            book.again.entry(again).or_default().push(name);
+            book.results.again(kernel, scenario.name);
         }
     }
 
@@ -239,6 +250,11 @@ impl Guests {
     /// Fails unless each counter has counted in one of the trials so far.
     pub fn ensure_all_counted(&self) -> Result<()> {
         held(&self.book).counters.ensure_all_counted()
+    }
+
+    /// What came of the trials so far, see [`Results::tables`].
+    pub fn tables(&self) -> String {
+        held(&self.book).results.tables()
     }
 
     /// Ends the guests. Returns the times, and how often what was tried again.

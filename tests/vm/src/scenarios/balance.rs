@@ -14,6 +14,7 @@ use anyhow::{Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
+use crate::figure::figure;
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::occupancy::{Occupancy, Stand};
@@ -128,6 +129,7 @@ fn two_cpus(ctx: &Ctx) -> Result<Outcome> {
     let share = s.rt_share(1);
     ensure!((0.55..=0.95).contains(&share), "the FIFO task took {share:.2} of CPU 1");
     let (found, expected) = (s.occupancy(1), s.expected(1));
+    figure("tasks_on_rt_cpu", format!("{found:.2}"), "tasks");
     ensure!(
         (found - expected).abs() <= TWO_CPUS_OFF,
         "{found:.2} tasks on CPU 1, expected {expected:.2}"
@@ -183,6 +185,11 @@ fn annex_b(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     daemon.finish()?;
     for (duty, s) in DUTIES.into_iter().zip(seen) {
+        let (_, cv) = mean_cv(&s.parts());
+        let off = |cpu| (s.occupancy(cpu) - s.expected(cpu)).abs();
+        let off = ctx.rt.iter().map(off).fold(0.0, f64::max);
+        figure(&format!("off_duty_{duty}"), format!("{off:.2}"), "tasks");
+        figure(&format!("variation_duty_{duty}"), format!("{:.1}", cv * 100.0), "%");
         for cpu in ctx.rt.iter() {
             let (found, expected) = (s.occupancy(cpu), s.expected(cpu));
             ensure!(
@@ -190,7 +197,6 @@ fn annex_b(ctx: &Ctx) -> Result<Outcome> {
                 "duty {duty} %: {found:.2} tasks on CPU {cpu}, expected {expected:.2}"
             );
         }
-        let (_, cv) = mean_cv(&s.parts());
         ensure!(cv <= VARIATION, "duty {duty} %: run time varies by {cv:.3}");
     }
     Ok(Outcome::Passed)

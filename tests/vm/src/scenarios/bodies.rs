@@ -6,12 +6,13 @@ use anyhow::{Context, Result, ensure};
 use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
+use crate::figure::figure;
 use crate::guest::{cpu_ticks, pause};
 use crate::load::{Load, Workers, mix};
 use crate::observe::{Observer, Report};
 use crate::worker::{Kind, Spec};
 
-/// Length of each window that must be clean.
+/// Length of each window that must be clean, and of the one before the scheduler comes, s.
 const WINDOW: f64 = 4.0;
 /// Of their time that RT CPUs must have spent in user mode under full load.
 const RT_USED_PERCENT: u64 = 25;
@@ -122,16 +123,20 @@ fn windows(
 ) -> Result<()> {
     // tasks that were in a body when the scheduler came are not known to it yet
     pause(1.5);
-    let used = window("artis", ctx, daemon, observer)?.used;
+    let Window { used, mut bodies, .. } = window("artis", ctx, daemon, observer)?;
+    figure("rt_user_mode", used, "%");
     ensure!(used >= RT_USED_PERCENT, "clean, but RT CPUs spent only {used} % in user mode");
     scene.freeze_computing()?;
     let mut evictions = 0;
     for _ in 0..WINDOWS {
-        evictions += window("artis, RT CPUs often idle", ctx, daemon, observer)?.evictions;
+        let seen = window("artis, RT CPUs often idle", ctx, daemon, observer)?;
+        (evictions, bodies) = (evictions + seen.evictions, bodies + seen.bodies);
         if evictions >= EVICTIONS {
             break;
         }
     }
+    figure("bodies", bodies, "bodies");
+    figure("evictions_rt_idle", evictions, "evictions");
     enough(evictions, EVICTIONS, "evictions")?;
     daemon.ensure_loaded("after the windows")?;
     for l in &mut scene.loads {
@@ -142,8 +147,9 @@ fn windows(
 
 /// Can the observer see? Under the kernel's default it must.
 fn control(observer: &mut Observer) -> Result<()> {
-    let seen = observer.watch(2.0)?;
+    let seen = observer.watch(WINDOW)?;
     tell("kernel's default", &seen);
+    figure("bodies_before", seen.rt.endangering + seen.rt.faults, "bodies");
     ensure!(seen.rt.endangering > 1000, "control: the observer is blind on RT CPUs");
     ensure!(seen.rt.faults > 100, "control: the observer sees no faults on RT CPUs");
     ensure!(seen.rt.resumed > 5, "control: the observer sees no resumed tasks");
@@ -155,6 +161,8 @@ struct Window {
     /// Percentage of their time that the RT CPUs spent in user mode.
     used: u64,
     evictions: u64,
+    /// Of endangering calls and of user faults, begun on RT CPUs.
+    bodies: u64,
 }
 
 /// Fails unless the next window is clean.
@@ -192,7 +200,7 @@ fn window(who: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Res
     ensure!(own == 0, "the scheduler itself counted {own} bodies on RT CPUs, the observer none");
     ensure!(seen.nrt.endangering > 1000, "only {} bodies on NRT CPUs", seen.nrt.endangering);
     ensure!(seen.nrt.faults > 200, "only {} faults on NRT CPUs", seen.nrt.faults);
-    Ok(Window { used, evictions })
+    Ok(Window { used, evictions, bodies: begun })
 }
 
 fn tell(who: &str, r: &Report) {

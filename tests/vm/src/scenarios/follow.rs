@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use crate::figure::compared;
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
 use crate::mixer::Report;
@@ -109,6 +110,11 @@ fn migrations(ctx: &Ctx) -> Result<()> {
         with.0,
         100.0 * with.1 as f64 / without.1.max(1) as f64
     ));
+    let order = "alternating, 600 samples each";
+    compared("moves", with.1, "moves", order);
+    compared("moves_default", without.1, "moves", order);
+    let pct = 100.0 * with.1 as f64 / without.1.max(1) as f64;
+    compared("moves_pct", format!("{pct:.1}"), "%", order);
     enough(without.1, 100, "moves without followers")?;
     ensure!(
         with.1 * 100 <= without.1 * LEFT_PCT,

@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
+use crate::figure::figure;
 use crate::guest::{self, PATIENCE, until};
 use crate::load::{Workers, mix};
 use crate::plain;
@@ -39,6 +40,7 @@ pub const LOAD_UNLOAD: Scenario = Scenario {
 fn load_unload(ctx: &Ctx) -> Result<Outcome> {
     let (rt, nrt) = (Cpus::one(ctx.rt.first()?), Cpus::one(ctx.nrt.first()?));
     let before = Inventory::now();
+    let mut longest = Duration::ZERO;
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let mut daemon = ctx.load(&[])?;
         say(&format!("enabled {:.2} s after exec", daemon.enabled_after().as_secs_f64()));
@@ -47,6 +49,7 @@ fn load_unload(ctx: &Ctx) -> Result<Outcome> {
             "enabled only after {:?}: the bar is {ENABLED_BAR:?}",
             daemon.enabled_after()
         );
+        longest = longest.max(daemon.enabled_after());
         let spin = || Spec::new(Kind::Spin);
         let specs = [spin().on(rt), spin().on(nrt), spin(), Spec::new(Kind::Fork)];
         let mut workers = Workers::start("load", specs)?;
@@ -59,6 +62,7 @@ fn load_unload(ctx: &Ctx) -> Result<Outcome> {
         drop(workers);
         before.ensure_same().with_context(|| format!("after {signal}"))?;
     }
+    figure("enabled_after", format!("{:.2}", longest.as_secs_f64()), "s");
     Ok(Outcome::Passed)
 }
 

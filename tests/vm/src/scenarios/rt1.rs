@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
+use crate::figure::figure;
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::observe::Observer;
@@ -101,6 +102,10 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     say(&format!("the budget was used up {throttled} times"));
     daemon.ensure_loaded("under RT1+ tasks without end")?;
     let sum = |shares: &[f64]| shares.iter().sum::<f64>();
+    let high = seen[..4].iter().copied().fold(f64::INFINITY, f64::min);
+    figure("high_least", format!("{high:.2}"), "CPUs");
+    figure("low_together", format!("{:.2}", sum(&seen[4..6])), "CPUs");
+    figure("nrt_together", format!("{:.2}", sum(&seen[6..])), "CPUs");
     ensure!(seen[..4].iter().all(|share| *share >= HIGH), "a high one waited: {seen:?}");
     ensure!(sum(&seen[4..6]) <= LOW, "the low ones ran meanwhile: {seen:?}");
     ensure!(sum(&seen[6..]) >= NRT, "NRT tasks starve: {seen:?}");
@@ -231,6 +236,7 @@ fn places(ctx: &Ctx) -> Result<Outcome> {
             task.moves,
             task.evictions
         ));
+        figure("on_rt_cpus", format!("{:.1}", part * 100.0), "%");
         let periods = counts[i].1 - counts[i].0;
         ensure!(periods * 10 >= PERIODS * 8, "RT1+ {i} did {periods} of its {PERIODS} periods");
         ensure!(part >= ON_RT_MIN, "RT1+ {i} ran on RT CPUs for {:.1} % of its time", part * 100.0);

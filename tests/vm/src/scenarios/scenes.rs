@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::figure::figure;
 use crate::places::{Places, Seen};
 
 /// Catches: a scene that does not run, under the kernel's default or under scx_artis;
@@ -209,6 +210,7 @@ fn scene_shares(ctx: &Ctx) -> Result<Outcome> {
         ensure_sound(&result)?;
         let worst = differences(&result, &seen)?;
         say(&format!("{under}: shares differ by at most {worst:.4}"));
+        figure(&format!("off_under_{under}"), format!("{worst:.4}"), "shares");
         ensure!(worst <= SHARE_TOLERANCE, "{under}: shares differ by {worst:.4}");
         for task in list(&result, "tasks")? {
             let (made, seen) = (number(task, "calls_made")?, number(task, "calls_seen")?);

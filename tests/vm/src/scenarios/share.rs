@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
+use crate::figure::figure;
 use crate::guest::{pause, run_time_ns};
 use crate::load::Workers;
 use crate::occupancy::Occupancy;
@@ -38,6 +39,7 @@ fn rt_share(ctx: &Ctx) -> Result<Outcome> {
         pause(0.5);
         let (used, shown) = measure(&mut stats, cpu, workers.pid(0))?;
         say(&format!("duty {duty} %: the task used {used:.1} %, shown {shown:.1} %"));
+        figure(&format!("off_duty_{duty}"), format!("{:.1}", (shown - used).abs()), "points");
         ensure!((shown - used).abs() <= OFF_PCT, "used {used:.1} %, shown {shown:.1} %");
         ensure!((min..=max).contains(&shown), "a duty of {duty} % is shown as {shown:.1} %");
         daemon.ensure_loaded("under a FIFO task")?;
@@ -95,6 +97,7 @@ fn idle_rt_used(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("fill", ctx.all().iter().map(|_| Spec::new(Kind::Spin)))?;
     workers.wait_begun()?;
     pause(1.0);
+    let mut most = 0.0f64;
     for begin in 1..=BEGINS {
         workers.freeze(true)?;
         pause(0.5);
@@ -105,9 +108,11 @@ fn idle_rt_used(ctx: &Ctx) -> Result<Outcome> {
         say(&format!("begin {begin}: {}", seen.table()));
         for cpu in ctx.all().iter() {
             let idle = seen.idle(cpu);
+            most = most.max(idle);
             ensure!(idle <= IDLE_MOST, "begin {begin}: CPU {cpu} was idle for {idle:.3}");
         }
     }
+    figure("idle_most", format!("{most:.2}"), "s");
     daemon.ensure_loaded("after the last begin")?;
     drop(workers);
     daemon.finish()?;

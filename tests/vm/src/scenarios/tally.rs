@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::entries::{Did, Entries};
+use crate::figure::figure;
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
@@ -128,6 +129,8 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
         sums[1] += happened;
     }
     say(&format!("all: {} attempts told, {} happened", sums[0], sums[1]));
+    figure("attempts", sums[1], "attempts");
+    figure("attempts_off", sums[0].abs_diff(sums[1]), "attempts");
     ensure!(
         sums[0].abs_diff(sums[1]) * 1000 <= sums[1] * ATTEMPTS_OFF_PER_MILLE,
         "{} attempts are told, {} happened",
@@ -158,6 +161,8 @@ fn waits_agree(did: &Did, told: u64, task: &Value) -> Result<()> {
          {mean_us:.1} us, longest {seen_max_us} us",
         did.waits
     ));
+    figure("wakeups", did.waits, "wake-ups");
+    figure("wakeups_off", told.abs_diff(did.waits), "wake-ups");
     ensure!(did.waits > 200, "control: {} wake-ups only", did.waits);
     ensure!(
         seen_max_us > BLOCKED_SECS * 1e6 / 2.0,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::figure::compared;
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::{Load, Workers};
 use crate::work::grace_period;
@@ -111,8 +112,8 @@ pub const GRACE_PERIODS: Scenario = Scenario {
 
 /// Where the readers wait by their weight alone it was 1.3 and 2.6, where they need not, 22 and 28.
 const GRACE_FACTOR: u32 = 7;
-/// How long grace periods are looked at.
-const GRACE_WINDOW: Duration = Duration::from_secs(10);
+/// How long grace periods are looked at, four times.
+const GRACE_WINDOW: Duration = Duration::from_secs(5);
 
 fn grace_periods(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("readers", vec![Spec::new(Kind::Reader).nice(19); 4])?;
@@ -120,14 +121,20 @@ fn grace_periods(ctx: &Ctx) -> Result<Outcome> {
         workers.add(Spec::new(Kind::Call))?;
     }
     workers.wait_begun()?;
-    let default = longest_grace("kernel's default")?;
+    let first = longest_grace("kernel's default")?;
     workers.freeze(true)?;
     let mut daemon = ctx.load(&[])?;
     workers.freeze(false)?;
-    let artis = longest_grace("artis")?;
+    let artis = longest_grace("artis")?.max(longest_grace("artis")?);
     daemon.ensure_loaded("among readers")?;
-    drop(workers);
+    workers.freeze(true)?;
     daemon.finish()?;
+    workers.freeze(false)?;
+    let default = first.max(longest_grace("kernel's default")?);
+    drop(workers);
+    for (name, longest) in [("longest", artis), ("longest_default", default)] {
+        compared(name, format!("{:.2}", longest.as_secs_f64()), "s", "ABBA, 5 s each");
+    }
     ensure!(
         artis <= HARMLESS.max(default / GRACE_FACTOR),
         "a grace period took {artis:.2?}, {default:.2?} by default"

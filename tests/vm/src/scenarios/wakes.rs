@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
+use crate::figure::{compared, figure};
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::wakes::{Took, Wakes};
@@ -39,6 +40,8 @@ pub const RT1_WAKES: Scenario = Scenario {
 /// Of the busy shield's instructions. The aim is 1.05; 1.46 is what it takes (5,843 instead of
 /// 4,007).
 const RT0_MOST: f64 = 1.5;
+/// Of the turns that are compared.
+const ORDER: &str = "ABBA, 512 wake-ups each";
 /// The CPU on which the task wakes up.
 const RT_CPU: u32 = 1;
 
@@ -50,8 +53,12 @@ fn rt0_wakes(ctx: &Ctx) -> Result<Outcome> {
     let s2 = shield(ctx, &mut observer)?;
     let [s1, a1, a2, s2] = [s1, a1, a2, s2].map(|took| took.percentile_ns(50));
     // the turn of the emulator's other CPU may fall into a wake-up, and adds to it
-    let ratio = a1.min(a2) as f64 / s1.min(s2) as f64;
+    let (artis, shield) = (a1.min(a2), s1.min(s2));
+    let ratio = artis as f64 / shield as f64;
     say(&format!("half of the wake-ups: {ratio:.3} of the busy shield's instructions"));
+    compared("median", artis, "instructions", ORDER);
+    compared("median_default", shield, "instructions", ORDER);
+    compared("median_ratio", format!("{ratio:.2}"), "×", ORDER);
     ensure!(ratio <= RT0_MOST, "wake-ups take {ratio:.3} of the busy shield's instructions");
     Ok(Outcome::Passed)
 }
@@ -122,8 +129,10 @@ fn rt1_wakes(ctx: &Ctx) -> Result<Outcome> {
     let least = |turns: &[Took; 2]| turns.each_ref().map(|t| t.percentile_ns(25)).into_iter().min();
     let ratio = least(&adopted).unwrap_or(0) as f64 / least(&default).unwrap_or(1) as f64;
     say(&format!("a quarter of the wake-ups: {ratio:.3} of SCHED_FIFO's instructions"));
+    compared("quartile_ratio", format!("{ratio:.2}"), "×", ORDER);
     ensure!(ratio <= RT1_MOST, "wake-ups take {ratio:.3} of SCHED_FIFO's instructions");
     let on_rt_pct = adopted.each_ref().map(|took| took.on_pct(ctx.rt));
+    figure("on_rt_cpus", on_rt_pct[0].min(on_rt_pct[1]), "%");
     let there = on_rt_pct.iter().all(|pct| *pct >= RT1_ON_RT_MIN_PCT);
     ensure!(there, "of a hundred wake-ups, so many were on RT CPUs: {on_rt_pct:?}");
     Ok(Outcome::Passed)
