@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Purpose: what the scripts beside it share: messages, the cache directory and a
-#          private apt configuration, so that the system's own lists stay as they are.
+# Purpose: what the scripts beside it share: messages, the cache directory, a
+#          private apt configuration, so that the system's own lists stay as they are, and reports.
 # Needs:   bash; apt-get and dpkg-deb for the apt_* functions.
 # Leaves:  only what the callers ask for, below artis_cache.
 # Use:     source "$(dirname "$0")/lib.sh"
@@ -148,4 +148,42 @@ apt_unpack() {
         return 1
     fi
     rm -rf "$tmp"
+}
+
+# head_of_report TITLE COMMAND KERNELS LOAD [PEER]...: what a report of measurements begins with.
+# It names the commit, and says whether the sources differ from it: tests/readme.rs reads that.
+head_of_report() {
+    local title=$1 command=$2 kernels=$3 load=$4 image p code versions
+    shift 4
+    echo "# $title, $(date '+%F %R')"
+    echo
+    echo "command    $command"
+    for p in $kernels; do
+        code=0
+        image=$(scripts/kernels path "$p") || code=$?
+        ((code == 0)) || { ((code == 3)) && continue || exit 1; }
+        echo "kernel     ${image##*/vmlinuz-} ($p)"
+    done
+    versions=$("${CARGO_TARGET_DIR:-target}/release/scx_artis" --version)
+    for p; do
+        p=$(artis_cache)/peers/bin/scx_$p
+        [[ ! -x $p ]] || versions+=", $("$p" --version | head -n 1)"
+    done
+    echo "programs   $versions"
+    echo "sources    $(git describe --always --dirty 2>/dev/null || echo 'no commit')"
+    echo "machine    $(qemu-system-x86_64 --version | sed -n '1s/ (.*//p') without KVM on $(nproc) x $(sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo), load $load before"
+    echo
+}
+
+# save_report NAME REPORT: the file REPORT, with its title, becomes docs/measurements/NAME-DATE.md,
+# a new file each time; that of the measurement `verifier` is replaced.
+save_report() {
+    local file=docs/measurements/$1.md n=1
+    if [[ $1 != verifier ]]; then
+        file=docs/measurements/$1-$(date +%F).md
+        while [[ -e $file ]]; do n=$((n + 1)) && file=docs/measurements/$1-$(date +%F)-$n.md; done
+    fi
+    mkdir -p docs/measurements
+    { head -n 2 "$2" && echo '```' && tail -n +3 "$2" && echo '```'; } >"$file"
+    note "saved: $file"
 }

@@ -52,36 +52,3 @@ child_ticks() { awk '{ print $16 + $17 }' "/proc/$1/stat"; }
 report() { printf '%s\n' "$@"; }
 # evaluate ARG...: awk with the part's own program and the functions of stats.awk
 evaluate() { awk -f scripts/bench.d/stats.awk -f "scripts/bench.d/$name.awk" "$@"; }
-
-head_of_report() {
-    local image p code versions
-    echo "# bench $name, $(date '+%F %R')"
-    echo
-    echo "command    $command"
-    for p in $kernel; do
-        code=0
-        image=$(scripts/kernels path "$p") || code=$?
-        ((code == 0)) || { ((code == 3)) && continue || exit 1; }
-        echo "kernel     ${image##*/vmlinuz-} ($p)"
-    done
-    versions=$(target/release/scx_artis --version)
-    for p in "${turn[@]}"; do
-        p=$(artis_cache)/peers/bin/scx_$p
-        [[ ! -x $p ]] || versions+=", $("$p" --version | head -n 1)"
-    done
-    echo "programs   $versions"
-    echo "sources    $(git describe --always --dirty 2>/dev/null || echo 'no commit')"
-    echo "machine    $(qemu-system-x86_64 --version | sed -n '1s/ (.*//p') without KVM on $(nproc) x $(sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo), load $load before"
-    echo
-}
-
-save_report() {
-    local file=docs/measurements/$name.md n=1
-    if [[ $name != verifier ]]; then
-        file=docs/measurements/$name-$(date +%F).md
-        while [[ -e $file ]]; do n=$((n + 1)) && file=docs/measurements/$name-$(date +%F)-$n.md; done
-    fi
-    mkdir -p docs/measurements
-    { head -n 2 "$tmp/report" && echo '```' && tail -n +3 "$tmp/report" && echo '```'; } >"$file"
-    note "saved: $file"
-}
