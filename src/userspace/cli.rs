@@ -46,7 +46,7 @@ Examples:
 /// Real-time CPUs that answer as if isolated, and still compute for everyone.
 ///
 /// The RT CPUs are kept clear of kernel work by anyone but hard real-time
-/// tasks (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE bound to them). Every other task
+/// tasks (SCHED_FIFO and SCHED_RR tasks bound to them). Every other task
 /// may compute there; when it enters the kernel it is moved to another CPU
 /// before the call's body runs. Ctrl-C gives the machine back to the kernel's
 /// own scheduler.
