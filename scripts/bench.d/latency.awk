@@ -55,6 +55,12 @@ END {
     }
     print ""
     if (!lat["artis", "p50"]) exit
+    for (i = 1; i <= n; i++) {
+        if (name[i] == "artis") continue
+        for (j = 1; j <= 2; j++)
+            figure(column[j] "_by_" name[i], ratios(lat["artis", column[j]], lat[name[i], column[j]]), 2, "×", wakeups " wake-ups")
+    }
+    print ""
     for (j = 1; j <= 2; j++)
         if (lat["shield", column[j]])
             bar(column[j] " artis / shield", ratio(median(lat["artis", column[j]]), median(lat["shield", column[j]])), 1.05, 0)

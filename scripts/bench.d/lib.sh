@@ -49,6 +49,13 @@ guest() {
 busy_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat; } # with what a hypervisor stole
 child_ticks() { awk '{ print $16 + $17 }' "/proc/$1/stat"; }
 
+# in_turns ROUNDS NAME...: the names of all rounds in their order, see scripts/guest/turns
+in_turns() {
+    local rounds=$1 i
+    shift
+    for ((i = 1; i <= rounds; i++)); do scripts/guest/turns $i "$@"; done
+}
+
 report() { printf '%s\n' "$@"; }
 # evaluate ARG...: awk with the part's own program and the functions of stats.awk
-evaluate() { awk -f scripts/bench.d/stats.awk -f "scripts/bench.d/$name.awk" "$@"; }
+evaluate() { awk -v kernel="$kernel" -v bench="$name" -f scripts/bench.d/stats.awk -f "scripts/bench.d/$name.awk" "$@"; }

@@ -19,6 +19,20 @@ function median(list,    a, n) {
 function lowest(list,    a) { return sorted(list, a) ? a[1] : 0 }
 function highest(list,    a, n) { n = sorted(list, a); return n ? a[n] : 0 }
 function ratio(a, b) { return b ? a / b : 0 }
+# ratios(a, b): of two lists, the ratios of their elements
+function ratios(a, b,    i, n, of, to, list) {
+    n = split(a, of, " ")
+    if (split(b, to, " ") != n) return ""
+    for (i = 1; i <= n; i++) list = list " " ratio(of[i], to[i])
+    return list
+}
+# figure(): a row of the table that tests/readme.rs reads, with its head before the first one. values: a list,
+# one for each round; window: what each side had in a round. kernel, bench: see evaluate in lib.sh.
+function figure(what, values, decimals, unit, window,    form, a) {
+    if (!figures++) printf "\n%-40s %3s %10s %10s %10s unit, order\n", "figures", "n", "lowest", "median", "highest"
+    form = "%-40s %3d %10." decimals "f %10." decimals "f %10." decimals "f %s ABBA, %s each\n"
+    printf form, kernel " " bench " " what, sorted(values, a), lowest(values), median(values), highest(values), unit, window
+}
 function verdict(met) { return met ? "met" : "MISSED" }
 
 # A histogram of cyclictest (-h), read line by line with read_histogram(); then quantile(0 to 1);
