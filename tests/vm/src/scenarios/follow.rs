@@ -112,7 +112,7 @@ fn migrations(ctx: &Ctx) -> Result<()> {
     ));
     let order = "alternating, 600 samples each";
     compared("moves", with.1, "moves", order);
-    compared("moves_default", without.1, "moves", order);
+    compared("moves_without", without.1, "moves", order);
     let pct = 100.0 * with.1 as f64 / without.1.max(1) as f64;
     compared("moves_pct", format!("{pct:.1}"), "%", order);
     enough(without.1, 100, "moves without followers")?;
