@@ -16,6 +16,8 @@ fn main() {
         ("hold", "observer"),
         ("wakes", "observer"),
         ("plain", "observer"),
+        ("auditor", "auditor"),
+        ("lazy", "observer"),
     ] {
         let built = BpfBuilder::new().and_then(|mut b| {
             b.enable_intf(&format!("observer/{intf}.h"), &format!("{intf}_intf.rs"))

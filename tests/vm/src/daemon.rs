@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use scx_stats::prelude::StatsClient;
 use serde_json::Value;
 
+use crate::auditor;
 use crate::guest::{self, PATIENCE, until};
 
 /// A line with this begin holds what a loader that ended had counted, as JSON.
@@ -70,6 +71,7 @@ impl Daemon {
 
     /// Starts the program, as whatever it is by its arguments; its output goes to a file.
     pub fn begin(program: &Path, args: &[&str]) -> Result<Self> {
+        auditor::will_run(args);
         let log = log_file();
         let out = File::create(&log).with_context(|| log.display().to_string())?;
         let child = Command::new(program)
@@ -84,7 +86,9 @@ impl Daemon {
 
     /// Runs it to its end: for commands, and for arguments that it refuses.
     pub fn run(program: &Path, args: &[&str]) -> Result<Ended> {
-        Self::begin(program, args)?.ended().with_context(|| format!("{args:?}"))
+        let ended = Self::begin(program, args)?.ended().with_context(|| format!("{args:?}"))?;
+        auditor::has_run(args, ended.code == 0);
+        Ok(ended)
     }
 
     /// From exec to "enabled".

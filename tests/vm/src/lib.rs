@@ -5,6 +5,7 @@
 //! the host boots a guest for each kernel and set of options and has it run scenarios one after
 //! the other ([`host`] and [`serve`]). Both read the list in [`scenarios`].
 
+pub mod auditor;
 pub mod cgroup;
 pub mod classes;
 pub mod cpus;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The host's side: boots guests, has them run scenarios, and judges what came of it.
 
+pub mod audit;
 pub mod counters;
 pub mod failure;
 pub mod known;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use super::audit::Audit;
 use super::counters::Counters;
 use super::failure;
 use super::known::{Known, known};
@@ -106,6 +107,7 @@ struct Book {
     rows: Vec<String>,
     counters: Counters,
     results: Results,
+    audit: Audit,
 }
 
 impl Guests {
@@ -197,7 +199,10 @@ impl Guests {
         }
         drop(place);
         self.keep(kernel, scenario, &ran)?;
-        ran.output = held(&self.book).counters.take(&ran.output);
+        let mut book = held(&self.book);
+        ran.output = book.counters.take(&ran.output);
+        ran.output = book.audit.take(scenario.name, &ran.output);
+        drop(book);
         Ok(ran)
     }
 
@@ -273,7 +278,7 @@ impl Guests {
                 let _ = writeln!(text, "{}: {} ({})", again.name(), names.len(), names.join(" "));
             }
         }
-        text
+        text + &book.audit.sum()
     }
 }
 

@@ -17,6 +17,7 @@ mod forger;
 mod handover;
 mod hog;
 mod hotplug;
+mod lazy;
 mod loading;
 mod predict;
 mod preempt;
@@ -40,9 +41,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use crate::auditor;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest;
+use crate::host::audit;
 use crate::kernel_log::{KernelLog, complaints};
 
 /// What a scenario works with.
@@ -182,6 +185,7 @@ pub const ALL: &[Scenario] = &[
     balance::ANNEX_B,
     predict::MIXED_PREDICT,
     topology::TWO_LLCS,
+    topology::BOUND,
     topology::SMT,
     control::CTL,
     rules::RULES,
@@ -198,6 +202,7 @@ pub const ALL: &[Scenario] = &[
     truth::PREEMPT_GROUND_TRUTH,
     preempt::PREEMPT_MODELS,
     verify::VERIFIER,
+    lazy::AUDITOR,
     scenes::SCENE_WORK,
     scenes::SCENE_SHARES,
     scenes::SCENE_COMPARE,
@@ -217,16 +222,27 @@ pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     ensure!(guest::scx_state()? == "disabled", "a scheduler is loaded already");
     guest::prepare_dump();
     let mut log = KernelLog::from_now()?;
+    auditor::begin(ctx.rt)?;
     say("begins");
     let outcome = (scenario.run)(ctx);
+    let audit = auditor::end()?;
     let lines = log.drain();
     let bad = complaints(&lines, scenario.complaints);
     for line in lines.iter().filter(|l| l.contains("sched_ext") || bad.contains(l)) {
         say(&format!("kernel: {line}"));
     }
+    if let Some(audit) = &audit {
+        say(&audit.figures());
+        for finding in &audit.findings {
+            say(&format!("audit: {finding}"));
+        }
+    }
     say("ends");
     let outcome = outcome?;
     ensure!(bad.is_empty(), "the kernel complained: {bad:?}");
+    if let Some(audit) = &audit {
+        audit::ensure_explained(scenario.name, audit)?;
+    }
     Ok(outcome)
 }
 

@@ -40,6 +40,19 @@ pub const SMT: Scenario = Scenario {
     run: smt,
 };
 
+/// Catches, by the auditor: tasks that are moved to a queue that none of their CPUs serves, as cpusets
+/// and numactl bring it about.
+pub const BOUND: Scenario = Scenario {
+    name: "bound",
+    what: "two sockets, five tasks bound to one of them and one to the other: none stands still",
+    scope: Scope::First,
+    boot: TWO_LLCS.boot,
+    secs: 20,
+    timed: false,
+    complaints: &[],
+    run: bound,
+};
+
 /// RT CPUs, one of each socket or core; 0 and 2 are the NRT CPUs.
 const RT: Cpus = Cpus(0b1010);
 /// Where a real-time task computes.
@@ -90,6 +103,22 @@ fn two_llcs(ctx: &Ctx) -> Result<Outcome> {
         ensure!(seen.idle(cpu) <= 0.1, "CPU {cpu} was idle for {:.2}", seen.idle(cpu));
     }
     ensure!(cv <= VARIATION, "run time of the six varies by {cv:.3}");
+    Ok(Outcome::Passed)
+}
+
+fn bound(ctx: &Ctx) -> Result<Outcome> {
+    let ctx = &ctx.with_rt(Cpus::one(3))?;
+    let mut daemon = ctx.load(&[])?;
+    let spin = |cpus| Spec::new(Kind::Spin).on(Cpus(cpus));
+    let specs = std::iter::repeat_n(spin(0b0011), 5).chain([spin(0b0100)]);
+    // one that stands still from its start on never begins
+    let mut workers = Workers::start("bound", specs)?;
+    let rates = workers.rates(12.0);
+    say(&format!("work of each: {rates:?}"));
+    workers.ensure_alive("bound to a socket")?;
+    daemon.ensure_loaded("with tasks bound to a socket")?;
+    drop(workers);
+    daemon.finish()?;
     Ok(Outcome::Passed)
 }
 

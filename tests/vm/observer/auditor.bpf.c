@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The auditor: looks at the run queues while a scenario runs, whatever the scenario is about.
+ * Kernel facts only: the run queues' lists of runnable tasks, context switches, tracepoints.
+ *
+ * look() runs on each CPU, from a timer of its own. A virtual CPU that its host does not run makes
+ * no looks, so waits are told in looks of the CPUs, not in time.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "auditor.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define PF_KTHREAD_ 0x00200000
+#define MAX_RT_PRIO_ 100
+#define USER_MAX_ (1ULL << 47)
+
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
+
+const volatile char ops_prefix[16];
+/* nothing is judged for so long after the begin of an era */
+const volatile u64 grace_ns;
+
+/* 0: unknown, nothing is judged; may change at any time */
+u64 rt_mask;
+u64 online_mask;
+/* moves with all that begins a new era: nothing that was seen before counts */
+u32 era;
+/* when it moved last, ns of CLOCK_MONOTONIC */
+u64 era_ns;
+/* the scheduler under test is in charge */
+u32 enabled;
+
+struct aud_cpu cpus[AUD_CPUS];
+struct aud_most most[AUD_RULES];
+u32 walking;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AUD_FINDINGS);
+	__type(key, struct aud_key);
+	__type(value, struct aud_finding);
+} findings SEC(".maps");
+
+static u64 nrt_mask(void)
+{
+	return online_mask & ~rt_mask;
+}
+
+static bool on_rt(u32 cpu)
+{
+	return rt_mask >> (cpu & 63) & 1;
+}
+
+static int inside(struct task_struct *p)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
+
+	return (int)BPF_CORE_READ(regs, orig_ax);
+}
+
+/* The same of a task that was only read about; 0 if it is gone. */
+static int inside_of(u32 pid)
+{
+	struct task_struct *p = bpf_task_from_pid(pid);
+	int call;
+
+	if (!p)
+		return 0;
+	call = inside(p);
+	bpf_task_release(p);
+	return call;
+}
+
+static __always_inline void found(struct task_struct *p, u32 pid, u32 rule, u32 cpu, u64 mask,
+				  int call, u64 ns, u32 times)
+{
+	struct aud_finding first = { .times = times, .longest_ns = ns }, *f;
+	struct aud_key key = { .rule = rule };
+
+	bpf_probe_read_kernel_str(key.comm, sizeof(key.comm), p->comm);
+	f = bpf_map_lookup_elem(&findings, &key);
+	if (!f) {
+		bpf_map_update_elem(&findings, &key, &first, BPF_NOEXIST);
+		f = bpf_map_lookup_elem(&findings, &key);
+		if (!f)
+			return;
+	} else {
+		__sync_fetch_and_add(&f->times, times);
+	}
+	if (ns < f->longest_ns)
+		return;
+	f->longest_ns = ns;
+	f->mask = mask;
+	f->pid = pid;
+	f->cpu = cpu;
+	f->call = call;
+}
+
+/* --- who is in charge, and since when --- */
+
+static void new_era(void)
+{
+	era_ns = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&era, 1);
+}
+
+static bool settled(void)
+{
+	return enabled && rt_mask && bpf_ktime_get_ns() - era_ns > grace_ns;
+}
+
+static bool is_ours(struct sched_ext_ops *ops)
+{
+	char name[16] = {};
+	u32 i;
+
+	bpf_probe_read_kernel(name, sizeof(name), ops->name);
+	for (i = 0; i < sizeof(name) && ops_prefix[i]; i++)
+		if (name[i] != ops_prefix[i])
+			return false;
+	return true;
+}
+
+/* It returns when all tasks are the scheduler's. */
+SEC("fexit/bpf_scx_reg")
+int BPF_PROG(aud_enabled, void *kdata, struct bpf_link *link, int ret)
+{
+	if (ret || !is_ours(kdata))
+		return 0;
+	new_era();
+	enabled = 1;
+	return 0;
+}
+
+/* Its own program takes it out, */
+SEC("fentry/bpf_scx_unreg")
+int BPF_PROG(aud_disabled)
+{
+	enabled = 0;
+	return 0;
+}
+
+/* or the kernel does: scx_ops_disable_workfn() in 6.12, scx_disable_workfn() since. */
+SEC("kprobe.multi/scx_*disable_workfn")
+int aud_ejected(struct pt_regs *ctx)
+{
+	enabled = 0;
+	return 0;
+}
+
+SEC("tp_btf/cpuhp_enter")
+int BPF_PROG(aud_hotplug)
+{
+	new_era();
+	return 0;
+}
+
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(aud_hotplug_end)
+{
+	new_era();
+	return 0;
+}
+
+#include "auditor_waits.h"
+
+SEC("perf_event")
+int look(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id();
+	struct aud_cpu *c;
+	u64 switches;
+
+	if (cpu >= AUD_CPUS || !settled())
+		return 0;
+	c = &cpus[cpu];
+	switches = switches_of(cpu);
+	c->idle = p->pid ? 0 : switches == c->switches ? c->idle + 1 : 1;
+	c->switches = switches;
+	c->served += !p->pid || p->prio >= MAX_RT_PRIO_;
+	c->looks++;
+	/* without an idle CPU only long waits are of interest */
+	if ((!any_idle() && c->looks % 8) || __sync_lock_test_and_set(&walking, 1))
+		return 0;
+	walk_all(bpf_ktime_get_ns());
+	__sync_lock_test_and_set(&walking, 0);
+	return 0;
+}
+
+/* --- kernel work on RT CPUs --- */
+
+/* Rule 3: the current task, if it may be moved and must be kept off this CPU. */
+static void works(u32 rule, int call)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 mask;
+
+	if (!on_rt(cpu) || !settled())
+		return;
+	mask = BPF_CORE_READ(p, cpus_ptr, bits[0]);
+	/* not by migration_disabled: that is what runs this program, and none of the places has it */
+	if (p->flags & PF_KTHREAD_ || p->prio < MAX_RT_PRIO_ || !(mask & nrt_mask()))
+		return;
+	found(p, p->pid, rule, cpu, mask, call, 0, 1);
+}
+
+SEC("tp_btf/page_fault_kernel")
+int BPF_PROG(aud_kernel_fault, unsigned long address, struct pt_regs *regs, unsigned long error)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+
+	/* with faults disabled nothing is handled: a program that looks may be there by any way */
+	if (address < USER_MAX_ && !p->pagefault_disabled)
+		works(AUD_FAULT, inside(p));
+	return 0;
+}
+
+SEC("fentry/do_exit")
+int BPF_PROG(aud_exit)
+{
+	works(AUD_EXIT, inside(bpf_get_current_task_btf()));
+	return 0;
+}
+
+SEC("fentry/exit_mmap")
+int BPF_PROG(aud_exit_mmap)
+{
+	works(AUD_EXIT_MMAP, inside(bpf_get_current_task_btf()));
+	return 0;
+}
+
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(aud_signal, int sig, struct kernel_siginfo *info, struct k_sigaction *ka)
+{
+	/* SIG_DFL and SIG_IGN make no frame */
+	if ((unsigned long)ka->sa.sa_handler > 1)
+		works(AUD_SIGNAL, sig);
+	return 0;
+}
