@@ -18,6 +18,9 @@ use crate::guest::{self, PATIENCE, until};
 /// A line with this begin holds what a loader that ended had counted, as JSON.
 pub const COUNTED: &str = "::counted ";
 
+/// In what the loader says when its weights have not come to 0 at the end.
+const COUNTED_WRONGLY: &str = "counted as runnable";
+
 /// A running loader. Killed when dropped.
 pub struct Daemon {
     child: Child,
@@ -153,14 +156,16 @@ impl Daemon {
         status.context("no exit status")
     }
 
-    /// Stops it by SIGINT and demands exit code 0. What it counted goes to the host, which looks
+    /// Stops it by SIGINT and demands exit code 0, and that all its weights are 0 then. What it counted goes to the host, which looks
     /// whether each counter ever counts.
     pub fn finish(self) -> Result<()> {
         let counted = self.stats()?.read()?;
         println!("{COUNTED}{counted}");
         let log = self.log.clone();
         let status = self.stop(Signal::SIGINT)?;
-        ensure!(status.code() == Some(0), "scx_artis stopped with {status}\n{}", text(&log));
+        let said = text(&log);
+        ensure!(status.code() == Some(0), "scx_artis stopped with {status}\n{said}");
+        ensure!(!said.contains(COUNTED_WRONGLY), "weights are left: {said}");
         Ok(())
     }
 

@@ -126,6 +126,14 @@ impl Scheduler<'_> {
     pub fn stop(&mut self) -> Result<(Reading, ExitReport)> {
         let before = (!self.has_ended()).then(|| self.read());
         self.link.take();
+        let left = self.counted_as_runnable();
+        if !left.is_empty() {
+            log::warn!(
+                "tasks are counted as runnable although none is left ({}): loads were told and \
+                 evened out wrongly. This is a bug of scx_artis: please report it",
+                left.join("; ")
+            );
+        }
         let after = self.read()?;
         let report = self.exit_report(after.now_ns);
         Ok((before.transpose()?.unwrap_or(after), report))

@@ -96,6 +96,25 @@ impl Scheduler<'_> {
         std::array::from_fn(|llc| unsafe { ptr::read_volatile(&data.groups[llc].weight) })
     }
 
+    /// What is counted as runnable, a text for each place that is not empty. Once the kernel has
+    /// taken all tasks back nothing is, unless a task was counted or left out twice: the balance
+    /// of load was wrong then.
+    pub(super) fn counted_as_runnable(&self) -> Vec<String> {
+        let groups = self.group_weights().into_iter().enumerate();
+        let of_groups = groups
+            .filter(|(_, weight)| *weight != 0)
+            .map(|(group, weight)| format!("group {group}: weight {}", weight.cast_signed()));
+        let of_cpus = self.cpu_ids().filter_map(|id| {
+            let cpu = self.cpu(id);
+            let counts = (cpu.weight, cpu.rt1_nr, cpu.own_nr);
+            (counts != (0, 0, 0)).then(|| {
+                let weight = cpu.weight.cast_signed();
+                format!("CPU {id}: weight {weight}, {} RT1+, {} bound", cpu.rt1_nr, cpu.own_nr)
+            })
+        });
+        of_groups.chain(of_cpus).collect()
+    }
+
     fn read_cpu(&self, id: usize, now_ns: u64, groups: &[u64; MAX_LLCS]) -> CpuReading {
         let cpu = self.cpu(id);
         let in_section_ns = since(cpu.section_since_ns, now_ns);
