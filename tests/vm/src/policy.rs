@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -47,6 +48,21 @@ impl Policy {
             priority: attr.sched_priority,
             reset_on_fork: attr.sched_flags & libc::SCHED_FLAG_RESET_ON_FORK as u64 != 0,
         }))
+    }
+
+    /// Puts the caller into SCHED_DEADLINE: `runtime` of each `period`.
+    pub fn set_deadline(runtime: Duration, period: Duration) -> Result<()> {
+        // SAFETY: all zeroes are a valid value of these integers.
+        let mut attr: libc::sched_attr = unsafe { std::mem::zeroed() };
+        attr.size = u32::try_from(size_of::<libc::sched_attr>())?;
+        attr.sched_policy = libc::SCHED_DEADLINE.cast_unsigned();
+        attr.sched_runtime = u64::try_from(runtime.as_nanos())?;
+        attr.sched_period = u64::try_from(period.as_nanos())?;
+        attr.sched_deadline = attr.sched_period;
+        // SAFETY: the kernel reads as much as attr.size says.
+        let r = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+        ensure!(r == 0, "SCHED_DEADLINE: {}", io::Error::last_os_error());
+        Ok(())
     }
 
     /// Sets it as programs do, by sched_setscheduler(2). `tid` 0: the caller.

@@ -118,7 +118,8 @@ pub(crate) struct Duty {
 }
 
 impl Duty {
-    const PERIOD_NS: u64 = 20_000_000;
+    pub(crate) const PERIOD: Duration = Duration::from_millis(20);
+    const PERIOD_NS: u64 = Self::PERIOD.as_nanos() as u64;
 
     pub(crate) fn new(percent: u32) -> Result<Self> {
         ensure!(percent <= 100, "a duty of {percent} %");

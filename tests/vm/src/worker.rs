@@ -95,6 +95,9 @@ pub struct Spec {
     /// SCHED_FIFO with this priority
     #[arg(long)]
     pub fifo: Option<i32>,
+    /// SCHED_DEADLINE, for the kind duty: twice what it uses of each of its periods
+    #[arg(long)]
+    pub deadline: bool,
     /// Share of a CPU in percent, for the kind duty
     #[arg(long, default_value_t = 25)]
     pub duty: u32,
@@ -110,7 +113,16 @@ impl Spec {
     /// A worker of this kind with nothing special.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
-        Self { kind, cpus: None, nice: 0, fifo: None, duty: 25, clocked: false, cgroup: None }
+        Self {
+            kind,
+            cpus: None,
+            nice: 0,
+            fifo: None,
+            deadline: false,
+            duty: 25,
+            clocked: false,
+            cgroup: None,
+        }
     }
 
     /// Bound to `cpus`.
@@ -165,6 +177,7 @@ impl Spec {
         a.push(format!("--duty={}", self.duty));
         a.extend(self.cpus.map(|c| format!("--cpus={c}")));
         a.extend(self.fifo.map(|f| format!("--fifo={f}")));
+        a.extend(self.deadline.then(|| "--deadline".into()));
         a.extend(self.clocked.then(|| "--clocked".into()));
         a.extend(self.cgroup.iter().map(|g| format!("--cgroup={}", g.display())));
         a
@@ -269,6 +282,10 @@ fn become_it(spec: &Spec, slot: usize) -> Result<()> {
     }
     if let Some(cpus) = spec.cpus {
         cpus.bind(0)?;
+    }
+    if spec.deadline {
+        let used = Duty::PERIOD * spec.duty / 100;
+        Policy::set_deadline(2 * used, Duty::PERIOD)?;
     }
     if let Some(priority) = spec.fifo.filter(|_| spec.kind != Kind::Become) {
         fifo(priority)?;

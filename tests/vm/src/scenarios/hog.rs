@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A real-time task that keeps a CPU for longer than the watchdog's time.
 
+use std::fs;
+
 use anyhow::{Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
+use crate::daemon::Daemon;
 use crate::guest::{cpu_ticks, pause, preempt_rt};
 use crate::load::{Workers, mix};
 use crate::occupancy::{Occupancy, Stand};
 use crate::spread::mean_cv;
+use crate::work::Duty;
 use crate::worker::{Kind, Spec, raise_threads};
 
 /// Catches: a task in the local queue of the hog's CPU (nobody takes it from
@@ -155,6 +159,62 @@ fn hog_load(ctx: &Ctx) -> Result<Outcome> {
     ensure!(strays <= STRAYS, "{strays:.2} computing tasks wait on the hog's CPU on average");
     ensure!(seen.idle(other) <= 0.1, "CPU {other} was idle for {:.2}", seen.idle(other));
     ensure!(cv <= VARIATION, "run time of the computing tasks varies by {cv:.3}");
+    Ok(Outcome::Passed)
+}
+
+/// Catches: --put-back eager that waits for the tick as lazy does, lazy that does not wait, and
+/// either where the kernel can do neither.
+pub const PUT_BACK: Scenario = Scenario {
+    name: "put_back",
+    what: "--put-back eager takes a task from beneath each real-time one, lazy only from long ones",
+    scope: Scope::Both,
+    boot: &["--icount"],
+    secs: 14,
+    timed: false,
+    complaints: &[],
+    run: put_back,
+};
+
+/// Of each 20 ms, percent: less than --put-back-us.
+const SHORT_DUTY_PCT: u32 = 5;
+/// Periods of the real-time task that are looked at.
+const PERIODS: u32 = 100;
+
+fn put_back(ctx: &Ctx) -> Result<Outcome> {
+    let rt_cpu = ctx.rt.first()?.to_string();
+    // from 6.19 on
+    if !fs::read_to_string("/proc/kallsyms")?.contains("scx_bpf_reenqueue_local___v2") {
+        let args = ["--rt-cpus", &rt_cpu, "--put-back", "eager"];
+        let refused = Daemon::run(&ctx.program, &args)?;
+        ensure!(
+            refused.code == 2 && refused.output.contains("6.19"),
+            "exit code {}: {}",
+            refused.code,
+            refused.output
+        );
+        return Ok(Outcome::Passed);
+    }
+    let mut moved = Vec::new();
+    for how in ["lazy", "eager"] {
+        let mut daemon = ctx.load(&["--put-back", how])?;
+        let mut specs = vec![Spec::new(Kind::Spin); ctx.all().iter().count()];
+        let mut short = Spec::new(Kind::Duty).on(Cpus::one(ctx.rt.first()?)).fifo(50);
+        short.duty = SHORT_DUTY_PCT;
+        specs.push(short);
+        let mut workers = Workers::start("beneath", specs)?;
+        workers.wait_begun()?;
+        pause(1.0);
+        let mut stats = daemon.stats()?;
+        let before = stats.counter("reenqueued")?;
+        workers.ensure_progress((Duty::PERIOD * PERIODS).as_secs_f64(), how)?;
+        moved.push(stats.counter("reenqueued")? - before);
+        say(&format!("{how}: {} put back in {PERIODS} periods", moved[moved.len() - 1]));
+        daemon.ensure_loaded(how)?;
+        drop((workers, stats));
+        daemon.finish()?;
+    }
+    ensure!(moved[0] <= u64::from(PERIODS / 10), "lazy puts back: {moved:?}");
+    ensure!(moved[1] >= u64::from(PERIODS / 10 * 9), "eager does not put back: {moved:?}");
     Ok(Outcome::Passed)
 }
 

@@ -24,6 +24,7 @@ mod preempt;
 mod recording;
 mod rt1;
 mod rules;
+mod run;
 mod running;
 mod scenes;
 mod service;
@@ -175,12 +176,14 @@ pub const ALL: &[Scenario] = &[
     evictions::TASK_EVICTIONS,
     tally::TALLY,
     recording::RECORDING,
+    run::RUN_CLASS,
     rt1::RT1_ORDER,
     rt1::RT1_PLACES,
     wakes::RT0_WAKES,
     wakes::RT1_WAKES,
     share::RT_SHARE,
     share::IDLE_RT_USED,
+    share::DEADLINE,
     balance::TWO_CPUS,
     balance::ANNEX_B,
     predict::MIXED_PREDICT,
@@ -197,6 +200,7 @@ pub const ALL: &[Scenario] = &[
     follow::FOLLOW,
     handover::HANDOVER,
     hog::HOG_LOAD,
+    hog::PUT_BACK,
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,
     truth::PREEMPT_GROUND_TRUTH,

@@ -2,7 +2,7 @@
 //! How much: the real-time share that is measured, and the computing that is
 //! got out of RT CPUs.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
@@ -11,7 +11,8 @@ use crate::figure::figure;
 use crate::guest::{pause, run_time_ns};
 use crate::load::Workers;
 use crate::occupancy::Occupancy;
-use crate::work::monotonic_ns;
+use crate::policy::Policy;
+use crate::work::{Duty, monotonic_ns};
 use crate::worker::{Kind, Spec};
 
 /// Catches: a share that is sampled instead of measured, kept for the wrong
@@ -70,6 +71,64 @@ fn measure(stats: &mut Stats, cpu: u32, pid: u32) -> Result<(f64, f64)> {
     let (t1, r1) = (monotonic_ns()?, run_time_ns(pid)?);
     let shown = stats.of_cpu(cpu, RT_PCT)?;
     Ok(((r1 - r0) as f64 * 100.0 / (t1 - t0) as f64, shown))
+}
+
+/// Catches: a task of SCHED_DEADLINE that waits for what this scheduler runs, is not counted as real
+/// time, or is changed.
+pub const DEADLINE: Scenario = Scenario {
+    name: "deadline",
+    what: "a SCHED_DEADLINE task gets each of its periods, is real time, and stays what it is",
+    scope: Scope::Both,
+    boot: &["--icount"],
+    secs: 14,
+    timed: false,
+    complaints: &[],
+    run: deadline,
+};
+
+/// Percent of each period of 20 ms that the task uses.
+const DEADLINE_DUTY_PCT: u32 = 25;
+/// In points: the task changes its CPU, and both figures are of slightly different times. 0.2 to 1.7
+/// were seen; where SCHED_DEADLINE is not counted it is 25.
+const DEADLINE_OFF_PCT: f64 = 5.0;
+/// For so long it is looked at.
+const DEADLINE_PERIODS: u32 = 200;
+
+fn deadline(ctx: &Ctx) -> Result<Outcome> {
+    let mut daemon = ctx.load(&["--adopt"])?;
+    let mut stats = daemon.stats()?;
+    let mut spec = Spec::new(Kind::Duty);
+    (spec.deadline, spec.duty) = (true, DEADLINE_DUTY_PCT);
+    let computing = ctx.all().iter().map(|_| Spec::new(Kind::Spin));
+    let mut workers = Workers::start("deadline", computing.chain([spec]))?;
+    workers.wait_begun()?;
+    let (last, pid) = (workers.len() - 1, workers.pid(workers.len() - 1));
+    pause(1.0);
+    stats.read()?;
+    let (t0, r0) = (monotonic_ns()?, run_time_ns(pid)?);
+    let work = workers.rates((Duty::PERIOD * DEADLINE_PERIODS).as_secs_f64());
+    let (t1, r1) = (monotonic_ns()?, run_time_ns(pid)?);
+    let reading = stats.read()?;
+    let mut shown = 0.0;
+    for cpu in ctx.all().iter() {
+        shown += reading["cpus"][cpu.to_string()][RT_PCT].as_f64().context("no share")?;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "percent")]
+    let used = (r1 - r0) as f64 * 100.0 / (t1 - t0) as f64;
+    say(&format!(
+        "{} of {DEADLINE_PERIODS} periods; used {used:.1} %, shown {shown:.1} %",
+        work[last]
+    ));
+    ensure!(work.iter().all(|done| *done > 0), "a task stood still: {work:?}");
+    ensure!(work[last] + 1 >= u64::from(DEADLINE_PERIODS), "only {} periods", work[last]);
+    ensure!((shown - used).abs() <= DEADLINE_OFF_PCT, "used {used:.1} %, shown {shown:.1} %");
+    daemon.ensure_loaded("beside a SCHED_DEADLINE task")?;
+    drop(stats);
+    daemon.finish()?;
+    let after = Policy::of(pid.cast_signed())?.context("it has ended")?;
+    ensure!(after.policy == libc::SCHED_DEADLINE.cast_unsigned(), "afterwards it is {after:?}");
+    drop(workers);
+    Ok(Outcome::Passed)
 }
 
 /// Catches: RT CPUs that are kept empty, or filled late.
