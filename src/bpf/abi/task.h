@@ -111,12 +111,8 @@ struct artis_task {
 	u32 weight;
 	/* artis_inv_weight() of its weight in its cgroup */
 	u32 inv_weight;
-	/* where its weight is counted while it is runnable, 0: nowhere (ledger/seat.bpf.h) */
-	u32 seat;
-	/* and the weight that is counted there */
-	u32 seat_weight;
-	/* CPU + 1 where it counts as one that is bound there, 0: nowhere */
-	u32 bound_on;
+	/* what of it is counted where while it is runnable, 0: nothing (ledger/seat.bpf.h) */
+	u64 counted;
 	/* group of NRT CPUs whose clock its virtual time is relative to */
 	u32 group;
 	/* the partition that the flags below are about */
@@ -147,8 +143,6 @@ struct artis_task {
 	u8 rt1;
 	/* of equal priority, it takes turns with others */
 	u8 rt1_rr;
-	/* where it is counted as an RT1+ task of an RT CPU: CPU + 1, 0: nowhere */
-	u32 rt1_on;
 	/* no RT CPUs for it, whatever its affinity says */
 	u8 rt_forbidden;
 	/* its table of system calls: 0 the policy's, else one of call_tables */

@@ -29,22 +29,23 @@ static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
  */
 static __always_inline void class_queued(u32 pid, struct artis_task *t)
 {
+	u32 seat = counted_seat(t->counted);
 	u64 vtime = t->vtime;
 	s32 cpu;
 
-	if (t->seat == ARTIS_SEAT_NONE)
+	if (!seat)
 		return;
-	if (t->seat >= ARTIS_SEAT_GROUP && !t->bound_nrt) {
-		if (!requeue(pid, group_dsq(t->seat - ARTIS_SEAT_GROUP), order_of(t, vtime)) ||
+	if (seat >= ARTIS_SEAT_GROUP && !t->bound_nrt) {
+		if (!requeue(pid, group_dsq(seat - ARTIS_SEAT_GROUP), order_of(t, vtime)) ||
 		    !t->rt1)
 			return;
-		rt1_queued(t->seat - ARTIS_SEAT_GROUP);
+		rt1_queued(seat - ARTIS_SEAT_GROUP);
 		cpu = lower_nrt(t, t->nrt_cpu, -1);
 		if (cpu >= 0)
 			preempt_for_rt1(cpu);
 		return;
 	}
-	cpu = t->bound_nrt ? t->nrt_cpu : (s32)t->seat - 1;
+	cpu = t->bound_nrt ? t->nrt_cpu : (s32)seat - 1;
 	if (!t->movable)
 		vtime -= ARTIS_BOUND_FIRST;
 	if (requeue(pid, own_dsq(cpu), order_of(t, vtime)) && t->rt1 && gives_way(cpu, t->rt1))

@@ -41,9 +41,18 @@ struct artis_group {
 
 struct artis_group groups[ARTIS_MAX_LLCS];
 
-/* struct artis_task's seat: RT CPU + 1, or group + ARTIS_SEAT_GROUP. */
-#define ARTIS_SEAT_NONE 0
+/* A seat's number: RT CPU + 1, or group + ARTIS_SEAT_GROUP. */
 #define ARTIS_SEAT_GROUP (ARTIS_MAX_CPUS + 1)
+
+/*
+ * struct artis_task's counted: the weight, the seat where it is counted, and from these bits on the
+ * CPU + 1 where the task counts as bound, and whether it counts as an RT1+ task of the RT CPU. One
+ * word, which is only exchanged as a whole: of two CPUs that count a task at once, each takes back
+ * what it found.
+ */
+#define ARTIS_COUNTED_SEAT 32
+#define ARTIS_COUNTED_BOUND 48
+#define ARTIS_COUNTED_RT1 (1ULL << 63)
 
 static __always_inline struct artis_group *group_nr(u32 group)
 {
@@ -85,54 +94,71 @@ static __always_inline u64 order_of(const struct artis_task *t, u64 vtime)
 	return vtime - t->advance_ns;
 }
 
-/* It is no more among the runnable RT1+ tasks of an RT CPU. */
-static __always_inline void rt1_leave(struct artis_task *t)
+/* The seat in such a word; 0: none. */
+static __always_inline u32 counted_seat(u64 counted)
 {
-	if (likely(!t->rt1_on))
-		return;
-	__sync_fetch_and_sub(&cpu_of(t->rt1_on - 1)->rt1_nr, 1);
-	t->rt1_on = 0;
+	return counted >> ARTIS_COUNTED_SEAT & 0xffff;
+}
+
+/* CPU + 1 where the task with such a word counts as bound; 0: nowhere. */
+static __always_inline u32 counted_bound(u64 counted)
+{
+	return counted >> ARTIS_COUNTED_BOUND & 0x7fff;
+}
+
+/* Takes back what @counted says. */
+static __always_inline void uncount(u64 counted)
+{
+	u32 seat = counted_seat(counted), bound = counted_bound(counted);
+
+	seat_add(seat, -(s64)(u32)counted);
+	if (counted & ARTIS_COUNTED_RT1)
+		__sync_fetch_and_sub(&cpu_of(seat - 1)->rt1_nr, 1);
+	if (bound)
+		__sync_fetch_and_sub(&cpu_of(bound - 1)->own_nr, 1);
 }
 
 /* It sleeps, ends, or leaves the ext class. */
 static __always_inline void seat_leave(struct artis_task *t)
 {
-	rt1_leave(t);
-	if (t->seat == ARTIS_SEAT_NONE)
-		return;
-	seat_add(t->seat, -(s64)t->seat_weight);
-	t->seat = ARTIS_SEAT_NONE;
-	if (unlikely(t->bound_on)) {
-		__sync_fetch_and_sub(&cpu_of(t->bound_on - 1)->own_nr, 1);
-		t->bound_on = 0;
-	}
+	u64 counted = t->counted ? __sync_lock_test_and_set(&t->counted, 0) : 0;
+
+	if (counted)
+		uncount(counted);
 }
 
-/* It is runnable at @seat from now on. */
-static __always_inline void seat_join(struct artis_task *t, u32 seat)
+/* @t is one more task that is bound to @cpu. */
+static __always_inline void count_bound(const struct artis_task *t, s32 cpu)
 {
-	s32 cpu;
-
-	if (t->seat == seat && t->seat_weight == t->weight)
-		return;
-	seat_leave(t);
-	t->seat = seat;
-	t->seat_weight = t->weight;
-	seat_add(seat, t->seat_weight);
-	if (unlikely(t->rt1) && seat < ARTIS_SEAT_GROUP) {
-		t->rt1_on = seat;
-		__sync_fetch_and_add(&cpu_of(seat - 1)->rt1_nr, 1);
-	}
-	if (likely(!is_bound(t)))
-		return;
-	cpu = seat < ARTIS_SEAT_GROUP ? (s32)seat - 1 : t->nrt_cpu;
-	t->bound_on = cpu + 1;
 	if (__sync_fetch_and_add(&cpu_of(cpu)->own_nr, 1))
 		return;
 	cpu_of(cpu)->bound_since_ns = scx_bpf_now();
 	/* nobody competed here: its own clock is the group's again */
 	if (t->bound_nrt)
 		cpu_of(cpu)->own_clock = group_of(cpu)->clock;
+}
+
+/* It is runnable at @seat from now on. */
+static __always_inline void seat_join(struct artis_task *t, u32 seat)
+{
+	u64 counted = (u64)seat << ARTIS_COUNTED_SEAT | t->weight;
+	s32 cpu = seat < ARTIS_SEAT_GROUP ? (s32)seat - 1 : t->nrt_cpu;
+
+	if (unlikely(t->rt1) && seat < ARTIS_SEAT_GROUP)
+		counted |= ARTIS_COUNTED_RT1;
+	if (unlikely(is_bound(t)))
+		counted |= (u64)(cpu + 1) << ARTIS_COUNTED_BOUND;
+	if (t->counted == counted)
+		return;
+	/* first counted, then told: whoever finds the word may take it back */
+	seat_add(seat, t->weight);
+	if (counted & ARTIS_COUNTED_RT1)
+		__sync_fetch_and_add(&cpu_of(cpu)->rt1_nr, 1);
+	if (counted_bound(counted))
+		count_bound(t, cpu);
+	counted = __sync_lock_test_and_set(&t->counted, counted);
+	if (counted)
+		uncount(counted);
 }
 
 /* The virtual time of @t on the clock of @group. */

@@ -25,8 +25,8 @@ unsafe impl Plain for artis_task {}
 
 /// The weight with which the task of these bytes is counted now; 100 is one of nice 0.
 pub fn counted_weight(bytes: &[u8]) -> u64 {
-    let counted = artis_task::of_bytes(bytes).filter(|task| task.seat != 0);
-    counted.map_or(0, |task| task.seat_weight.into())
+    // the lower half of the word (src/bpf/ledger/seat.bpf.h)
+    artis_task::of_bytes(bytes).map_or(0, |task| task.counted & u64::from(u32::MAX))
 }
 
 /// Makes a reading of the bytes of a `struct artis_task`; `None`: not of its size.
@@ -112,9 +112,8 @@ mod tests {
     fn who_sleeps_has_no_weight() {
         // SAFETY: the struct is plain integers: all zeroes are valid.
         let mut task: artis_task = unsafe { std::mem::zeroed() };
-        task.seat_weight = 8_870;
         assert_eq!(counted_weight(&bytes(&task)), 0);
-        task.seat = 1_025;
+        task.counted = 1_025 << 32 | 8_870;
         assert_eq!(counted_weight(&bytes(&task)), 8_870);
     }
 
