@@ -43,7 +43,7 @@ Examples:
   scx_artis --monitor 1                watch a running one from elsewhere
   scx_artis ctl get                    what can be changed while it runs";
 
-/// Real-time CPUs that answer as if isolated, and still compute for everyone.
+/// CPUs for real-time tasks that are kept free of others' kernel work, and still compute for them.
 ///
 /// The RT CPUs are kept clear of kernel work by anyone but hard real-time
 /// tasks (SCHED_FIFO and SCHED_RR tasks bound to them). Every other task

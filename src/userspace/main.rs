@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_artis`: real-time CPUs that answer as if isolated and still compute for
+//! `scx_artis`: CPUs for real-time tasks that are kept free of others' kernel work and still compute for
 //! everyone. Exit codes: see [`scx_artis::exit::Failure`].
 
 use std::process::ExitCode;

@@ -59,8 +59,8 @@ fn main() {
         && KERNELS.iter().all(|k| wanted("ARTIS_VM_KERNELS", k));
     let last = (whole && args.filter.is_none()).then(|| counters(&guests));
     let mut failed = false;
-    // a guest has four virtual CPUs: two at once would measure each other, but for those that
-    // count instructions on one CPU of the host
+    // a guest has four virtual CPUs and keeps the host busy: two at once take twice as long (1,318 s
+    // instead of the sum of 1,352), but for those that count instructions on one CPU of the host
     for (trials, threads) in
         [(alone, 1), (beside, Guests::AT_ONCE), (last.into_iter().collect(), 1)]
     {

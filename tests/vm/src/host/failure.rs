@@ -85,7 +85,7 @@ mod tests {
     fn text(end: End, output: &str, console: &str) -> String {
         let (output, console) = (output.into(), console.into());
         let took = Duration::from_secs(150);
-        super::text(&Ran { end, output, console, took, foreign_pct: 0.0 })
+        super::text(&Ran { end, output, console, took, foreign_pct: 0.0, first: true })
     }
 
     #[test]

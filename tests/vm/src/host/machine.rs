@@ -53,6 +53,8 @@ pub struct Ran {
     pub took: Duration,
     /// See [`Meter::foreign_pct`].
     pub foreign_pct: f64,
+    /// The guest had run no other scenario before.
+    pub first: bool,
 }
 
 /// The guest. Ended when dropped.
@@ -62,6 +64,8 @@ pub struct Machine {
     lines: Receiver<String>,
     console: Option<JoinHandle<String>>,
     boot: Boot,
+    /// It has run no scenario yet.
+    unused: bool,
 }
 
 impl Machine {
@@ -95,7 +99,8 @@ impl Machine {
             let _ = stderr.read_to_end(&mut all);
             String::from_utf8_lossy(&all).replace('\r', "")
         });
-        let mut machine = Self { vm, requests, lines, console: Some(console), boot: boot.clone() };
+        let console = Some(console);
+        let mut machine = Self { vm, requests, lines, console, boot: boot.clone(), unused: true };
         let meter = Meter::begin()?;
         let (end, output) = machine.read_to(READY, began + BOOT_LIMIT);
         match end {
@@ -117,6 +122,7 @@ impl Machine {
         let meter = Meter::begin()?;
         let asked = self.request(scenario);
         let (end, output) = self.read_to(ENDED, began + limit);
+        let first = std::mem::replace(&mut self.unused, false);
         if let (End::Code(_), Ok(())) = (end, asked) {
             let ran = Ran {
                 end,
@@ -124,10 +130,11 @@ impl Machine {
                 console: String::new(),
                 took: began.elapsed(),
                 foreign_pct: meter.foreign_pct()?,
+                first,
             };
             return Ok((ran, Some(self)));
         }
-        Ok((self.gone(end, output, &meter, began)?, None))
+        Ok((Ran { first, ..self.gone(end, output, &meter, began)? }, None))
     }
 
     /// Ends it as it ends by itself; returns what scripts/vm said.
@@ -167,7 +174,8 @@ impl Machine {
 
     fn gone(mut self, end: End, output: String, meter: &Meter, began: Instant) -> Result<Ran> {
         let foreign_pct = meter.foreign_pct()?;
-        Ok(Ran { end, output, console: self.console(), took: began.elapsed(), foreign_pct })
+        let (console, took) = (self.console(), began.elapsed());
+        Ok(Ran { end, output, console, took, foreign_pct, first: true })
     }
 
     /// Ends it at once if it is alive; returns what scripts/vm said.

@@ -158,7 +158,9 @@ impl Guests {
             let Some(again) = excuse.filter(|a| a.allows(tried.get(a).copied().unwrap_or(0)))
             else {
                 held(&self.book).results.add(kernel, scenario.name, false, secs, figures);
-                return Ok(Verdict::Failed(self.diagnosis(kernel, scenario) + &text));
+                let again =
+                    if ran.first { String::new() } else { self.diagnosis(kernel, scenario) };
+                return Ok(Verdict::Failed(again + &text));
             };
             *tried.entry(again).or_default() += 1;
             eprintln!("{kernel}::{}: {}. It said:\n{text}", scenario.name, again.name());
@@ -214,7 +216,7 @@ impl Guests {
         if free.is_empty() { held(&self.machines[0]) } else { free.swap_remove(fits.unwrap_or(0)) }
     }
 
-    /// Does it fail in a guest of its own, too? Changes no verdict.
+    /// Does it fail in a guest that has run nothing before, too? Changes no verdict.
     fn diagnosis(&self, kernel: &str, scenario: &Scenario) -> String {
         if Instant::now() > self.deadline {
             return String::new();
@@ -296,7 +298,8 @@ mod tests {
 
     fn failed(end: End, console: &str, foreign_pct: f64) -> Ran {
         let took = Duration::from_secs(1);
-        Ran { end, output: String::new(), console: console.into(), took, foreign_pct }
+        let output = String::new();
+        Ran { end, output, console: console.into(), took, foreign_pct, first: true }
     }
 
     #[test]

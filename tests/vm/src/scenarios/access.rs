@@ -14,7 +14,7 @@ use crate::forge::UID;
 pub const ACCESS: Scenario = Scenario {
     name: "access",
     what: "members of --feed-group may watch and change nothing, others may not watch",
-    scope: Scope::Both,
+    scope: Scope::First,
     boot: &[],
     secs: 6,
     timed: false,

@@ -45,7 +45,7 @@ pub const ZERO_BODIES: Scenario = Scenario {
 pub const ZERO_BODIES_STRICT: Scenario = Scenario {
     name: "zero_bodies_strict",
     what: "with --strict no body of any call on RT CPUs",
-    scope: Scope::Both,
+    scope: Scope::First,
     boot: &[],
     secs: 20,
     timed: false,

@@ -13,7 +13,7 @@ use crate::worker::{Kind, Spec};
 pub const TASK_EVICTIONS: Scenario = Scenario {
     name: "task_evictions",
     what: "evictions are charged to the tasks that caused them, by cause",
-    scope: Scope::Both,
+    scope: Scope::First,
     boot: &[],
     secs: 10,
     timed: false,

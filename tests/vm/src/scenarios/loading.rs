@@ -78,7 +78,7 @@ fn refuses_a_second(ctx: &Ctx, first: &mut Daemon) -> Result<()> {
 pub const SIGKILL: Scenario = Scenario {
     name: "sigkill",
     what: "SIGKILL of the loader under load: the kernel's default takes over",
-    scope: Scope::Both,
+    scope: Scope::First,
     boot: &[],
     secs: 13,
     timed: false,

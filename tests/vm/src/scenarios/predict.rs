@@ -17,11 +17,11 @@ use crate::worker::{Kind, Spec};
 pub const MIXED_PREDICT: Scenario = Scenario {
     name: "mixed_predict",
     what: "tasks that enter every 1 ms and tasks that compute: no body on RT CPUs, few wasted \
-           moves, work as under the kernel's default",
-    scope: Scope::Nightly,
-    boot: &[],
-    secs: 40,
-    timed: true,
+           moves, as much time in user mode as under the kernel's default",
+    scope: Scope::First,
+    boot: &["--icount"],
+    secs: 26,
+    timed: false,
     complaints: &[],
     run: mixed_predict,
 };
@@ -33,16 +33,10 @@ const WASTED_NS: u64 = 1_000_000;
 /// Wasted moves, percent of all; so few are no matter.
 const WASTED_PCT: u64 = 2;
 const WASTED_FEW: u64 = 5;
-/// Times that each scheduler is measured, alternately.
-const ROUNDS: usize = 2;
 const WINDOW: f64 = 4.0;
-/// Time in user mode against the kernel's default: this does not depend on how fast the
-/// host lets the virtual CPUs run, and all that a scheduler costs is missing in it.
+/// Time in user mode against the kernel's default: all that a scheduler costs, and all that it lets
+/// idle, is missing in it. 1.00 was seen, and 1.12 where the default let a CPU idle.
 const USER: f64 = 0.97;
-/// A disturbed host takes so much from one of the two at its worst.
-const SLACK: f64 = 0.10;
-/// Work done against the kernel's default, best to best: this does depend on the host.
-const WORK: f64 = 0.85;
 /// Tasks seen resumed on an RT CPU inside a fault: see bodies.rs.
 const RESUMED_MAX: u64 = 5;
 
@@ -50,20 +44,15 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
     let kinds = [[Kind::Enter; OF_EACH], [Kind::Spin; OF_EACH]];
     let mut workers = Workers::start("mixed", kinds.into_iter().flatten().map(Spec::new))?;
     workers.wait_begun()?;
-    // observers cost something at each entry: none while the work is measured
-    let (mut default, mut artis) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        default.push(Round::measure("kernel's default", ctx, &workers)?);
-        workers.freeze(true)?;
-        let mut daemon = ctx.load(&[])?;
-        workers.freeze(false)?;
-        artis.push(Round::measure("artis", ctx, &workers)?);
-        daemon.ensure_loaded("after the window")?;
-        workers.freeze(true)?;
-        daemon.finish()?;
-        workers.freeze(false)?;
-    }
+    // observers cost something at each entry: none while that is measured
+    let default = measure("kernel's default", ctx, &workers)?;
     workers.freeze(true)?;
+    let mut daemon = ctx.load(&[])?;
+    workers.freeze(false)?;
+    let artis = measure("artis", ctx, &workers)?;
+    daemon.ensure_loaded("after the window")?;
+    workers.freeze(true)?;
+    daemon.finish()?;
     let mut bodies = Observer::attach(ctx.rt, false)?;
     let mut moves = Occupancy::attach(ctx.rt, WASTED_NS)?;
     moves.watch((0..workers.len()).map(|i| workers.pid(i)))?;
@@ -71,7 +60,7 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
     workers.freeze(false)?;
     pause(2.0);
     let before = moves.snapshot()?;
-    let report = bodies.watch(WINDOW * 2.0)?;
+    let report = bodies.watch(WINDOW)?;
     let seen = moves.snapshot()?.since(&before);
     daemon.ensure_loaded("after the window")?;
     let stats = daemon.stats()?.read()?;
@@ -85,9 +74,8 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
          1 ms; by the scheduler {}",
         own_counters(&stats)
     ));
-    let user = mean(&artis, |r| r.user) / mean(&default, |r| r.user);
-    let work = best(&artis) / best(&default);
-    say(&format!("artis to default: user mode {user:.3} (bar {USER}), work {work:.3}"));
+    let user = artis / default;
+    say(&format!("artis to default: user mode {user:.3} (bar {USER})"));
     ensure!(
         report.rt.endangering + report.rt.faults == 0
             && report.rt.resumed <= report.missed_ends.min(RESUMED_MAX),
@@ -102,53 +90,35 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
         wasted <= WASTED_FEW.max(moved * WASTED_PCT / 100),
         "{wasted} of {moved} moves to RT CPUs were wasted"
     );
-    ensure!(user >= USER - SLACK, "{user:.3} of the time in user mode of the kernel's default");
-    ensure!(work >= WORK - SLACK, "{work:.3} of the work under the kernel's default");
+    ensure!(user >= USER, "{user:.3} of the time in user mode of the kernel's default");
     Ok(Outcome::Passed)
 }
 
-/// One window of one scheduler.
-struct Round {
-    /// Part of the CPUs' time in user mode.
-    user: f64,
-    /// Units of computing a second.
-    work: f64,
-}
-
-impl Round {
-    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-    fn measure(who: &str, ctx: &Ctx, workers: &Workers) -> Result<Self> {
-        let ticks = || -> Result<(u64, u64)> {
-            ctx.all().iter().map(cpu_ticks).try_fold((0, 0), |(user, all), t| {
-                let t = t?;
-                Ok((user + t.0, all + t.1))
-            })
-        };
-        pause(1.0);
-        let before = ticks()?;
-        let rates = workers.rates(WINDOW);
-        let after = ticks()?;
-        let user = (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64;
-        let (entering, computing) = rates.split_at(OF_EACH);
-        let sum = |r: &[u64]| r.iter().sum::<u64>() as f64 / WINDOW;
-        let work = sum(&rates);
-        say(&format!(
-            "{who}: {:.1} % in user mode; {work:.0} units a second, {:.0} by the entering",
-            user * 100.0,
-            sum(entering)
-        ));
-        let each: Vec<f64> = computing.iter().map(|n| *n as f64).collect();
-        say(&format!("  CV of the computing tasks' work {:.3}", mean_cv(&each).1));
-        Ok(Self { user, work })
-    }
-}
-
-fn mean(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
-    mean_cv(&rounds.iter().map(of).collect::<Vec<_>>()).0
-}
-
-fn best(rounds: &[Round]) -> f64 {
-    rounds.iter().map(|r| r.work).fold(0.0, f64::max)
+/// Part of the CPUs' time in user mode, in one window of one scheduler.
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn measure(who: &str, ctx: &Ctx, workers: &Workers) -> Result<f64> {
+    let ticks = || -> Result<(u64, u64)> {
+        ctx.all().iter().map(cpu_ticks).try_fold((0, 0), |(user, all), t| {
+            let t = t?;
+            Ok((user + t.0, all + t.1))
+        })
+    };
+    pause(1.0);
+    let before = ticks()?;
+    let rates = workers.rates(WINDOW);
+    let after = ticks()?;
+    let user = (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64;
+    let (entering, computing) = rates.split_at(OF_EACH);
+    let sum = |r: &[u64]| r.iter().sum::<u64>() as f64;
+    let each: Vec<f64> = computing.iter().map(|n| *n as f64).collect();
+    say(&format!(
+        "{who}: {:.1} % in user mode; {:.0} % of the work by the entering; CV of the computing \
+         tasks' work {:.3}",
+        user * 100.0,
+        sum(entering) * 100.0 / sum(&rates),
+        mean_cv(&each).1
+    ));
+    Ok(user)
 }
 
 /// What the scheduler says of the same.

@@ -15,7 +15,7 @@ use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Ended, Stats};
 use crate::entries::Entries;
-use crate::guest::pause;
+use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
 
@@ -35,6 +35,8 @@ pub const RECORDING: Scenario = Scenario {
 const METRICS: &str = "127.0.0.1:9464";
 /// Attempts under way when the count begins or ends.
 const OFF: u64 = 4;
+/// Each has a record of more than 1 kB, and the ring has 256.
+const FORKS: u64 = 800;
 
 fn recording(ctx: &Ctx) -> Result<Outcome> {
     let mut daemon = ctx.load(&["--ring-kb", "256", "--metrics", METRICS])?;
@@ -69,10 +71,11 @@ fn recording(ctx: &Ctx) -> Result<Outcome> {
     metrics_agree(&mut stats)?;
 
     // each short process has its records, and the ring is not emptied
-    workers.add(Spec::new(Kind::Fork))?;
+    let forks = workers.add(Spec::new(Kind::Fork))?;
     let full = record(ctx, "full", &["--runs", "--events"])?;
     daemon.signal(Signal::SIGSTOP)?;
-    pause(4.0);
+    let enough = workers.counts()[forks] + FORKS;
+    until("as many processes as fill the ring", PATIENCE, || Ok(workers.counts()[forks] > enough))?;
     daemon.signal(Signal::SIGCONT)?;
     pause(1.5);
     let text = said(full)?;

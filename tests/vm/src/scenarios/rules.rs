@@ -31,7 +31,7 @@ use crate::residue::Inventory;
 pub const RULES: Scenario = Scenario {
     name: "rules",
     what: "classes by program, name, cgroup, user and parent; followers; reload, a wrong file, ctl rule",
-    scope: Scope::Both,
+    scope: Scope::First,
     boot: &[],
     secs: 6,
     timed: false,

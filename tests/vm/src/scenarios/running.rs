@@ -16,7 +16,7 @@ use crate::worker::{Kind, Spec};
 pub const EVERYONE_RUNS: Scenario = Scenario {
     name: "everyone_runs",
     what: "40 tasks of all kinds, priorities and affinities progress in each window of 5 s",
-    scope: Scope::Everywhere,
+    scope: Scope::Both,
     boot: &[],
     secs: 18,
     timed: true,

@@ -78,7 +78,7 @@ fn measure(stats: &mut Stats, cpu: u32, pid: u32) -> Result<(f64, f64)> {
 pub const DEADLINE: Scenario = Scenario {
     name: "deadline",
     what: "a SCHED_DEADLINE task gets each of its periods, is real time, and stays what it is",
-    scope: Scope::Both,
+    scope: Scope::First,
     boot: &["--icount"],
     secs: 14,
     timed: false,
