@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel ends the scheduler.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
@@ -35,12 +35,13 @@ fn ejected(ctx: &Ctx) -> Result<Outcome> {
     workers.wait_begun()?;
     let ended = daemon.ended()?;
     ensure!(ended.code == CODE, "exit code {}, expected {CODE}\n{}", ended.code, ended.output);
-    for (what, pid) in [("starved", workers.pid(0)), ("held the CPU", workers.pid(1))] {
-        let named = ended.output.lines().find(|l| l.contains(&pid.to_string()));
-        let Some(line) = named else {
-            anyhow::bail!("the task {pid} that {what} is not named\n{}", ended.output);
-        };
-        say(&format!("{pid} {what}: {}", line.trim()));
+    // the kernel's words, and those of the daemon: the kernel's dump has both ids anyway
+    let starved = format!("[{}] failed to run", workers.pid(0));
+    let held = format!("/{} (SCHED_FIFO)", workers.pid(1));
+    for words in [starved, held] {
+        let line = ended.output.lines().find(|l| l.contains(&words));
+        let line = line.with_context(|| format!("no '{words}' in\n{}", ended.output))?;
+        say(line.trim());
     }
     ensure!(guest::scx_state()? == "disabled", "a scheduler is in charge still");
     workers.ensure_progress(2.0, "under the kernel's default")?;
