@@ -65,6 +65,10 @@ fn fifo_hog(ctx: &Ctx, cpu: u32, windows: u32) -> Result<Outcome> {
     let mut hog = Workers::new("hog")?;
     hog.add(Spec::new(Kind::Spin).on(Cpus::one(cpu)).fifo(HOG_PRIORITY))?;
     hog.wait_begun()?;
+    // it became real-time on the CPU itself: it shall take it from another task, too
+    hog.freeze(true)?;
+    pause(0.5);
+    hog.freeze(false)?;
     let ticks = cpu_ticks(cpu)?;
     for w in 1..=windows {
         let when = format!("in window {w} of the hog on CPU {cpu}");
