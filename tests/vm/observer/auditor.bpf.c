@@ -11,11 +11,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "auditor.h"
+#include "tasks.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define PF_KTHREAD_ 0x00200000
-#define MAX_RT_PRIO_ 100
 #define USER_MAX_ (1ULL << 47)
 
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
@@ -101,7 +100,7 @@ static __always_inline void found(struct task_struct *p, u32 pid, u32 rule, u32 
 	f->call = call;
 }
 
-/* --- who is in charge, and since when --- */
+/* --- which scheduler is in charge, and since when --- */
 
 static void new_era(void)
 {
@@ -200,15 +199,11 @@ static void works(u32 rule, int call)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	u32 cpu = bpf_get_smp_processor_id();
-	u64 mask;
 
-	if (!on_rt(cpu) || !settled())
-		return;
-	mask = BPF_CORE_READ(p, cpus_ptr, bits[0]);
 	/* not by migration_disabled: that is what runs this program, and none of the places has it */
-	if (p->flags & PF_KTHREAD_ || p->prio < MAX_RT_PRIO_ || !(mask & nrt_mask()))
+	if (!on_rt(cpu) || !settled() || !may_leave(p, nrt_mask()))
 		return;
-	found(p, p->pid, rule, cpu, mask, call, 0, 1);
+	found(p, p->pid, rule, cpu, BPF_CORE_READ(p, cpus_ptr, bits[0]), call, 0, 1);
 }
 
 SEC("tp_btf/page_fault_kernel")

@@ -17,12 +17,11 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "locks.h"
+#include "tasks.h"
 
 char _license[] SEC("license") = "GPL";
 
 #define PF_IDLE_ 0x00000002
-#define PF_KTHREAD_ 0x00200000
-#define MAX_RT_PRIO_ 100
 /* include/trace/events/lock.h */
 #define LCB_F_SPIN_ (1U << 0)
 #define LCB_F_READ_ (1U << 1)

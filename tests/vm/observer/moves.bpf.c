@@ -12,11 +12,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "moves.h"
+#include "tasks.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define PF_KTHREAD_ 0x00200000
-#define MAX_RT_PRIO_ 100
 /* what a program on a classic tracepoint returns: 0 would take the event away from perf */
 #define OTHERS_TOO 1
 
@@ -77,12 +76,6 @@ static void note(u32 what, u64 ns)
 		times_add(&seen[what], ns);
 }
 
-static bool may_leave(struct task_struct *p)
-{
-	return !(p->flags & PF_KTHREAD_) && p->prio >= MAX_RT_PRIO_ &&
-	       (BPF_CORE_READ(p, cpus_ptr, bits[0]) & nrt_mask);
-}
-
 static struct trip *trip_of(struct task_struct *p, u64 flags)
 {
 	return bpf_task_storage_get(&trips, p, NULL, flags);
@@ -126,7 +119,7 @@ static void entered(u32 state, u64 nr)
 			trace(p, now_ns, t->begun_run_ns + (now_ns - t->begun_ns), MOVES_ENTERS,
 			      nr);
 	}
-	if (!on_rt(bpf_get_smp_processor_id()) || !may_leave(p))
+	if (!on_rt(bpf_get_smp_processor_id()) || !may_leave(p, nrt_mask))
 		return;
 	t = trip_of(p, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t)
@@ -207,7 +200,7 @@ int BPF_PROG(moves_switched, bool preempt, struct task_struct *prev, struct task
 		if (t && t->state != TRIP_OUTSIDE)
 			leaves_rt(prev, t, now_ns, preempt || !prev_state);
 	}
-	if (next->pid && may_leave(next)) {
+	if (next->pid && may_leave(next, nrt_mask)) {
 		t = trip_of(next, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!t)
 			return 0;

@@ -15,13 +15,11 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "observer.h"
+#include "tasks.h"
 #include "judge.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define PF_EXITING_ 0x00000004
-#define PF_KTHREAD_ 0x00200000
-#define MAX_RT_PRIO_ 100
 #define FAULT_FLAG_TRIED_ (1 << 5)
 #define FAULT_FLAG_USER_ (1 << 6)
 

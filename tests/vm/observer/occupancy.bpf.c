@@ -14,10 +14,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "observer.h"
+#include "tasks.h"
 
 char _license[] SEC("license") = "GPL";
-
-#define MAX_RT_PRIO_ 100
 
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;

@@ -149,14 +149,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// The looks and the longest waits, for whoever reads the output.
+    /// For the output: a line with the looks and the longest waits, and one for each finding.
     #[must_use]
-    pub fn figures(&self) -> String {
+    pub fn lines(&self) -> Vec<String> {
         let mut text = format!("audit: {} looks of each CPU; longest wait", self.looks);
         for (rule, looks, time) in &self.longest {
             text += &format!(", {} {looks} looks ({} ms)", rule.name(), time.as_millis());
         }
-        text
+        let findings = self.findings.iter().map(|f| format!("audit: {f}"));
+        std::iter::once(text).chain(findings).collect()
     }
 }
 

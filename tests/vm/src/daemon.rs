@@ -156,8 +156,8 @@ impl Daemon {
         status.context("no exit status")
     }
 
-    /// Stops it by SIGINT and demands exit code 0, and that all its weights are 0 then. What it counted goes to the host, which looks
-    /// whether each counter ever counts.
+    /// Stops it by SIGINT and demands exit code 0, and that all its weights are 0 then. What it
+    /// counted goes to the host, which looks whether each counter ever counts.
     pub fn finish(self) -> Result<()> {
         let counted = self.stats()?.read()?;
         println!("{COUNTED}{counted}");

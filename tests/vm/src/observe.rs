@@ -68,6 +68,11 @@ pub struct Offender {
     pub cpu: u32,
 }
 
+/// Tasks seen resumed on an RT CPU inside a fault, of tens of thousands: the observer misses some
+/// ends of faults (it says how many), and such a task looks inside until its next end. A broken
+/// placement shows hundreds.
+const RESUMED_MAX: u64 = 5;
+
 /// What was seen in a time span.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -90,6 +95,22 @@ impl Report {
     #[must_use]
     pub fn offences(&self) -> u64 {
         self.rt.endangering + self.rt.faults + self.rt.resumed
+    }
+
+    /// Fails if a body or a fault began on an RT CPU, or more tasks were resumed inside one there
+    /// than the observer explains by ends that it missed.
+    pub fn ensure_clean(&self) -> Result<()> {
+        let begun = self.rt.endangering + self.rt.faults;
+        ensure!(
+            begun == 0 && self.rt.resumed <= self.missed_ends.min(RESUMED_MAX),
+            "on RT CPUs {} bodies, {} faults, {} resumed with {} ends missed\n{}",
+            self.rt.endangering,
+            self.rt.faults,
+            self.rt.resumed,
+            self.missed_ends,
+            self.culprits()
+        );
+        Ok(())
     }
 
     /// The offenders, a line each.

@@ -6,8 +6,8 @@
 //! scenarios, ARTIS_VM_NIGHTLY=1 runs all scenarios on each kernel, ARTIS_VM_REPEAT is the number of
 //! rounds, in each of which every trial runs once (1), ARTIS_VM_LIMIT_S the time after which no
 //! trial begins (4200), ARTIS_VM_LOGS the folder for what guests print (target/vm-logs),
-//! ARTIS_VM_REPORT a file for the figures of all rounds. The programs are those of cargo's profile that this test
-//! was built with; scx_artis has to be built before (scripts/test does).
+//! ARTIS_VM_REPORT a file for the figures of all rounds. The programs are those of cargo's profile
+//! that this test was built with; scx_artis has to be built before (scripts/test does).
 
 use std::env;
 use std::path::{Path, PathBuf};

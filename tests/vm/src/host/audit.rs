@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, ensure};
 
+use super::marked;
 use crate::auditor::{Finding, Report, Rule};
 
 /// A line with this begin tells the host of a known finding: its rule and how often.
@@ -114,15 +115,12 @@ impl Audit {
     /// Takes what was found out of a scenario's output; returns the rest.
     pub fn take(&mut self, scenario: &'static str, output: &str) -> String {
         self.ran.insert(scenario);
-        let mut rest = String::new();
-        for line in output.lines() {
-            let told = line.strip_prefix(FOUND).and_then(|l| l.split_once(' '));
-            let told =
-                told.and_then(|(rule, n)| Some((Rule::named(rule)?, n.parse::<u64>().ok()?)));
-            match told {
-                Some((rule, times)) => *self.found.entry((rule, scenario)).or_default() += times,
-                None => rest.extend([line, "\n"]),
-            }
+        let (found, rest) = marked::take(output, FOUND, |said| {
+            let (rule, times) = said.split_once(' ')?;
+            Some((Rule::named(rule)?, times.parse::<u64>().ok()?))
+        });
+        for (rule, times) in found {
+            *self.found.entry((rule, scenario)).or_default() += times;
         }
         rest
     }

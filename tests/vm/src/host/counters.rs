@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::marked;
 use crate::daemon::COUNTED;
 
 /// Figures that may be 0 at the end of each scheduler, and why.
@@ -20,18 +21,12 @@ pub struct Counters(BTreeMap<String, u64>);
 impl Counters {
     /// Takes what was counted out of a scenario's output; returns the rest.
     pub fn take(&mut self, output: &str) -> String {
-        let mut rest = String::new();
-        for line in output.lines() {
-            match line.strip_prefix(COUNTED).map(serde_json::from_str::<Value>) {
-                Some(Ok(Value::Object(counted))) => {
-                    for (name, value) in &counted {
-                        let Some(value) = value.as_u64() else { continue };
-                        let most = self.0.entry(name.clone()).or_default();
-                        *most = value.max(*most);
-                    }
-                }
-                _ => rest.extend([line, "\n"]),
-            }
+        let parse = |said: &str| serde_json::from_str::<Map<String, Value>>(said).ok();
+        let (counted, rest) = marked::take(output, COUNTED, parse);
+        for (name, value) in counted.into_iter().flatten() {
+            let Some(value) = value.as_u64() else { continue };
+            let most = self.0.entry(name).or_default();
+            *most = value.max(*most);
         }
         rest
     }

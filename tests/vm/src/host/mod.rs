@@ -6,6 +6,7 @@ pub mod counters;
 pub mod failure;
 pub mod known;
 pub mod machine;
+pub mod marked;
 pub mod noise;
 pub mod results;
 pub mod trial;

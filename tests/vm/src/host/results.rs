@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::marked;
 use crate::figure::{FIGURE, Figure};
 
 /// By kernel and scenario.
@@ -29,14 +30,7 @@ struct Series {
 /// Takes the figures out of a scenario's output; returns the rest.
 #[must_use]
 pub fn take(output: &str) -> (Vec<Figure>, String) {
-    let (mut figures, mut rest) = (Vec::new(), String::new());
-    for line in output.lines() {
-        match line.strip_prefix(FIGURE).map(serde_json::from_str) {
-            Some(Ok(figure)) => figures.push(figure),
-            _ => rest.extend([line, "\n"]),
-        }
-    }
-    (figures, rest)
+    marked::take(output, FIGURE, |said| serde_json::from_str(said).ok())
 }
 
 impl Results {

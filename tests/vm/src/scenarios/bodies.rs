@@ -16,10 +16,6 @@ use crate::worker::{Kind, Spec};
 const WINDOW: f64 = 4.0;
 /// Of their time that RT CPUs must have spent in user mode under full load.
 const RT_USED_PERCENT: u64 = 25;
-/// Tasks seen resumed on an RT CPU inside a fault, of tens of thousands: the observer misses
-/// some ends of faults (it says how many), and such a task looks inside until its next end.
-/// A broken placement shows hundreds.
-const RESUMED_MAX: u64 = 5;
 /// Evictions without which the windows with idle RT CPUs show nothing, and the most windows that
 /// are waited for them: whoever has learned that all tasks enter the kernel moves none.
 const EVICTIONS: u64 = 6;
@@ -187,20 +183,11 @@ fn window(who: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Res
     if !seen.offenders.is_empty() {
         say(&format!("  on RT CPUs:\n{}", seen.culprits().trim_end()));
     }
-    let begun = seen.rt.endangering + seen.rt.faults;
-    ensure!(
-        begun == 0 && seen.rt.resumed <= seen.missed_ends.min(RESUMED_MAX),
-        "{who}: on RT CPUs {} bodies, {} faults, {} resumed with {} ends missed\n{}",
-        seen.rt.endangering,
-        seen.rt.faults,
-        seen.rt.resumed,
-        seen.missed_ends,
-        seen.culprits()
-    );
+    seen.ensure_clean().with_context(|| who.to_string())?;
     ensure!(own == 0, "the scheduler itself counted {own} bodies on RT CPUs, the observer none");
     ensure!(seen.nrt.endangering > 1000, "only {} bodies on NRT CPUs", seen.nrt.endangering);
     ensure!(seen.nrt.faults > 200, "only {} faults on NRT CPUs", seen.nrt.faults);
-    Ok(Window { used, evictions, bodies: begun })
+    Ok(Window { used, evictions, bodies: seen.rt.endangering + seen.rt.faults })
 }
 
 fn tell(who: &str, r: &Report) {

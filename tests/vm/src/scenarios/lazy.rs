@@ -48,9 +48,8 @@ fn finds(ctx: &Ctx) -> Result<Outcome> {
     until("it is gone", PATIENCE, || Ok(scx_state()? == "disabled"))?;
     drop(workers);
     let report = auditor::end()?.context("no auditor")?;
-    say(&report.figures());
-    for finding in &report.findings {
-        say(&format!("audit: {finding}"));
+    for line in report.lines() {
+        say(&line);
     }
     for rule in [Rule::Idle, Rule::IdleRt, Rule::Standstill] {
         let found = report.findings.iter().any(|f| f.rule == rule && f.comm.starts_with("art-"));

@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::auditor;
+use crate::auditor::{self, Report};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest;
@@ -235,11 +235,8 @@ pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     for line in lines.iter().filter(|l| l.contains("sched_ext") || bad.contains(l)) {
         say(&format!("kernel: {line}"));
     }
-    if let Some(audit) = &audit {
-        say(&audit.figures());
-        for finding in &audit.findings {
-            say(&format!("audit: {finding}"));
-        }
+    for line in audit.iter().flat_map(Report::lines) {
+        say(&line);
     }
     say("ends");
     let outcome = outcome?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Ctx, Outcome, Scenario, Scope, enough, say};
 use crate::guest::{cpu_ticks, pause};
 use crate::load::Workers;
-use crate::observe::Observer;
+use crate::observe::{Observer, Report};
 use crate::occupancy::Occupancy;
 use crate::spread::mean_cv;
 use crate::worker::{Kind, Spec};
@@ -39,8 +39,6 @@ const BEGINS: u64 = 5;
 /// Time in user mode against the kernel's default: all that a scheduler costs, and all that it lets
 /// idle, is missing in it. 1.00 was seen, and 1.12 where the default let a CPU idle.
 const USER: f64 = 0.97;
-/// Tasks seen resumed on an RT CPU inside a fault: see bodies.rs.
-const RESUMED_MAX: u64 = 5;
 
 fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
     let kinds = [[Kind::Enter; OF_EACH], [Kind::Spin; OF_EACH]];
@@ -84,17 +82,7 @@ fn mixed_predict(ctx: &Ctx) -> Result<Outcome> {
     ));
     let user = artis / default;
     say(&format!("artis to default: user mode {user:.3} (bar {USER})"));
-    for report in &reports {
-        ensure!(
-            report.rt.endangering + report.rt.faults == 0
-                && report.rt.resumed <= report.missed_ends.min(RESUMED_MAX),
-            "{} bodies, {} faults, {} resumed on RT CPUs\n{}",
-            report.rt.endangering,
-            report.rt.faults,
-            report.rt.resumed,
-            report.culprits()
-        );
-    }
+    reports.iter().try_for_each(Report::ensure_clean)?;
     enough(moved, BEGINS, "moves to an RT CPU")?;
     ensure!(
         wasted <= WASTED_FEW.max(moved * WASTED_PCT / 100),
