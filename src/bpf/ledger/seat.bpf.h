@@ -150,7 +150,7 @@ static __always_inline void seat_join(struct artis_task *t, u32 seat)
 		counted |= (u64)(cpu + 1) << ARTIS_COUNTED_BOUND;
 	if (t->counted == counted)
 		return;
-	/* first counted, then told: whoever finds the word may take it back */
+	/* counted before the word is there: another CPU may take back what the word says at once */
 	seat_add(seat, t->weight);
 	if (counted & ARTIS_COUNTED_RT1)
 		__sync_fetch_and_add(&cpu_of(cpu)->rt1_nr, 1);
