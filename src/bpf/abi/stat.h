@@ -114,7 +114,9 @@ struct artis_cpu {
 	u8 curr_calm;
 	/* its table of system calls, 0: the policy's */
 	u8 call_table;
-	u8 pad1[2];
+	/* in ops.cpu_release: what it puts back passes ops.enqueue meanwhile */
+	u8 releasing;
+	u8 pad1;
 	/* attempts of that task since it was last charged */
 	u32 attempts;
 	/* runnable tasks here that may run here only, or on RT CPUs only; changed by any CPU */

@@ -90,7 +90,11 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 /* To 6.18: called before the real-time task runs, when an ext task made way for it. */
 void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
+	struct artis_cpu *c = cpu_of(cpu);
+
+	c->releasing = 1;
 	scx_bpf_reenqueue_local();
+	c->releasing = 0;
 }
 
 #endif /* ARTIS_EVENTS_RT_BPF_H */

@@ -116,6 +116,24 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return t->nrt_cpu;
 }
 
+/* To 6.18: a real-time task takes @c from @p now, and waits for this program to end. */
+static __always_inline bool makes_way(const struct task_struct *p, const struct artis_cpu *c)
+{
+	return unlikely(c->releasing) && bpf_get_current_task_btf() == p;
+}
+
+/*
+ * Task @p, which is queued on @c, cannot migrate. Each program of ours that runs is one of the
+ * current task's reasons (__bpf_prog_enter(), kernel/bpf/trampoline.c); is_migration_disabled()
+ * knows of one. A task that makes way is still the current one: ops.cpu_release and ops.enqueue.
+ */
+static __always_inline bool cannot_migrate(const struct task_struct *p, const struct artis_cpu *c)
+{
+	if (makes_way(p, c))
+		return p->migration_disabled > (__scx_prolog_disables_migration ? 2 : 0);
+	return is_migration_disabled(p);
+}
+
 /* Tasks that may run on @cpu only, for now or for good. */
 static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
 					u64 enq_flags)
@@ -123,7 +141,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	u64 order;
 
 	/* per-CPU kernel threads serve the CPU itself, a migration-disabled task may hold a lock */
-	if (is_kernel_task(p) || is_migration_disabled(p))
+	if (is_kernel_task(p) || cannot_migrate(p, cpu_of(cpu)))
 		t->advance_ns = artis_first_advance(&policy, t->vtime, clock_for(t, cpu));
 	order = order_of(t, is_rt_cpu(cpu) ? t->vtime - ARTIS_BOUND_FIRST : t->vtime);
 	insert_own(p, t, cpu, policy.slice_nrt_ns, order, enq_flags);
@@ -176,6 +194,25 @@ static __always_inline bool enqueue_rt_stay(struct task_struct *p, struct artis_
 	return true;
 }
 
+/*
+ * A calm guest makes way for a real-time task, which is gone soon as a rule: it goes on here then,
+ * or where an NRT CPU takes it. No more is looked at while the real-time task waits.
+ */
+static __always_inline bool enqueue_beneath(struct task_struct *p, struct artis_task *t, s32 cpu,
+					    u64 enq_flags)
+{
+	const struct artis_cpu *c = cpu_of(cpu);
+
+	if (c->kind != ARTIS_CPU_RT || c->own_nr || !makes_way(p, c) || cannot_migrate(p, c))
+		return false;
+	if (!t->movable || t->rt1 || t->follow || t->section != ARTIS_SECTION_NONE || !is_calm(t) ||
+	    is_kernel_task(p) || is_unsettled(p, t))
+		return false;
+	insert_guest(p, t, cpu, enq_flags);
+	count_why(t, ARTIS_STAT_PLACE_RT_STAY);
+	return true;
+}
+
 /* Every path out of here inserts the task or ends in scx_bpf_error(). */
 void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -190,15 +227,18 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	t->queued_seq++;
 	tally_ready(t);
-	take_place(p, t, woken);
-	if (reenq)
+	if (reenq) {
 		count(ARTIS_STAT_REENQUEUE);
+		if (enqueue_beneath(p, t, cpu, enq_flags))
+			return;
+	}
+	take_place(p, t, woken);
 	note_partition(p, t);
 	count_exempt(p, t);
 	refresh(p, t, cpu);
 	t->advance_ns =
 		unlikely(is_rcu_reader(p)) ? artis_reader_advance(t->vtime, clock_for(t, cpu)) : 0;
-	if (is_migration_disabled(p)) {
+	if (cannot_migrate(p, cpu_of(cpu))) {
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
 		enqueue_own(p, t, cpu, enq_flags);
 		return;

@@ -167,7 +167,8 @@ fn hog_load(ctx: &Ctx) -> Result<Outcome> {
 }
 
 /// Catches: --put-back eager that waits for the tick as lazy does, lazy that does not wait, and
-/// either where the kernel can do neither.
+/// either where the kernel can do neither; a task that is put back and taken for one that cannot
+/// migrate, so that it waits for the real-time task's CPU.
 pub const PUT_BACK: Scenario = Scenario {
     name: "put_back",
     what: "--put-back eager takes a task from beneath each real-time one, lazy only from long ones",
@@ -183,9 +184,13 @@ pub const PUT_BACK: Scenario = Scenario {
 const SHORT_DUTY_PCT: u32 = 5;
 /// Periods of the real-time task that are looked at.
 const PERIODS: u32 = 100;
+/// Tasks queued as migration-disabled meanwhile, although they compute: 0 were seen, and one in
+/// each period (92 of 92 that were put back) where ops.cpu_release counted among its reasons.
+const BOUND_FEW: u64 = 5;
 
 fn put_back(ctx: &Ctx) -> Result<Outcome> {
     let rt_cpu = ctx.rt.first()?.to_string();
+    let mut ways = vec![("lazy", 0..=PERIODS / 10), ("eager", PERIODS / 10 * 9..=u32::MAX)];
     // from 6.19 on
     if !fs::read_to_string("/proc/kallsyms")?.contains("scx_bpf_reenqueue_local___v2") {
         let args = ["--rt-cpus", &rt_cpu, "--put-back", "eager"];
@@ -196,10 +201,9 @@ fn put_back(ctx: &Ctx) -> Result<Outcome> {
             refused.code,
             refused.output
         );
-        return Ok(Outcome::Passed);
+        ways = vec![("auto", PERIODS / 10 * 8..=u32::MAX)];
     }
-    let mut moved = Vec::new();
-    for how in ["lazy", "eager"] {
+    for (how, expected) in ways {
         let mut daemon = ctx.load(&["--put-back", how])?;
         let mut specs = vec![Spec::new(Kind::Spin); ctx.all().iter().count()];
         let mut short = Spec::new(Kind::Duty).on(Cpus::one(ctx.rt.first()?)).fifo(50);
@@ -209,16 +213,19 @@ fn put_back(ctx: &Ctx) -> Result<Outcome> {
         workers.wait_begun()?;
         pause(1.0);
         let mut stats = daemon.stats()?;
-        let before = stats.counter("reenqueued")?;
+        let before = (stats.counter("reenqueued")?, stats.counter("exempt_migration_disabled")?);
         workers.ensure_progress((Duty::PERIOD * PERIODS).as_secs_f64(), how)?;
-        moved.push(stats.counter("reenqueued")? - before);
-        say(&format!("{how}: {} put back in {PERIODS} periods", moved[moved.len() - 1]));
+        let moved = u32::try_from(stats.counter("reenqueued")? - before.0)?;
+        let bound = stats.counter("exempt_migration_disabled")? - before.1;
+        say(&format!(
+            "{how}: {moved} put back in {PERIODS} periods, {bound} as migration-disabled"
+        ));
+        ensure!(expected.contains(&moved), "{how}: {moved} put back, not {expected:?}");
+        ensure!(bound <= BOUND_FEW, "{how}: {bound} queued as migration-disabled");
         daemon.ensure_loaded(how)?;
         drop((workers, stats));
         daemon.finish()?;
     }
-    ensure!(moved[0] <= u64::from(PERIODS / 10), "lazy puts back: {moved:?}");
-    ensure!(moved[1] >= u64::from(PERIODS / 10 * 9), "eager does not put back: {moved:?}");
     Ok(Outcome::Passed)
 }
 
