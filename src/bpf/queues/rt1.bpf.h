@@ -110,7 +110,10 @@ static __always_inline bool gives_way(s32 cpu, u32 rank)
 {
 	const struct artis_cpu *c = cpu_of(cpu);
 
-	if (c->curr_rt1 >= rank || is_throttled(c, rank))
+	if (c->curr_rt1 >= rank)
+		return false;
+	/* a lower RT1+ task may go on there after the second is used up, so a higher one may, too */
+	if (!c->curr_rt1 && is_throttled(c, rank))
 		return false;
 	if (!c->rt.in_rt)
 		return !has_rt_task(cpu);

@@ -125,6 +125,7 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     turns(ctx, &mut observer)?;
     low_limits(ctx, &mut observer)?;
+    used_up(ctx, &mut observer)?;
     daemon.ensure_loaded("at the end")?;
     drop(stats);
     daemon.finish()?;
@@ -145,7 +146,7 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
         }
         workers.freeze(false)?;
         pause(0.5);
-        let seen = watch(observer, 3.0, if rr { "equals in turns" } else { "equals" })?;
+        let seen = watch(observer, 2.0, if rr { "equals in turns" } else { "equals" })?;
         let (one, other) = (seen[first].max(seen[first + 1]), seen[first].min(seen[first + 1]));
         if rr {
             ensure!(other >= 0.9 * one && one > 0.45, "no turns: {one:.2} and {other:.2}");
@@ -156,6 +157,9 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     Ok(())
 }
 
+/// The second of budget and limits, 2^30 ns (policy/rt1.h). What a task gets in a whole number of
+/// them does not depend on where they begin.
+const SECOND_S: f64 = 1.073_741_824;
 /// What the limit leaves to a low one, percent of each second.
 const LOW_PCT: u32 = 40;
 
@@ -175,17 +179,54 @@ fn low_limits(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
         workers.freeze_one(i, false)?;
     }
     pause(1.0);
-    let seen = watch(observer, 4.0, "30 that may have 40 %, an NRT task")?;
+    let seen = watch(observer, 2.0 * SECOND_S, "30 that may have 40 %, an NRT task")?;
     let (low, nrt) = (seen[first], seen[first + 2]);
     ensure!((0.32..=0.42).contains(&low), "the low one had {low:.2} of the CPU, not 0.40");
     ensure!(nrt >= 0.55, "the NRT task had {nrt:.2} of the CPU, not 0.60");
     workers.freeze_one(1, false)?;
     pause(1.0);
-    let seen = watch(observer, 4.0, "and 31, which may have 90 %")?;
+    let seen = watch(observer, 2.0 * SECOND_S, "and 31, which may have 90 %")?;
     let (low, high, nrt) = (seen[first], seen[first + 1], seen[first + 2]);
     ensure!(high >= HIGH, "the high one had {high:.2} of the CPU, not 0.90");
     ensure!(low <= 0.02, "the low one had {low:.2} of the CPU beside it");
     ensure!(nrt >= 0.07, "the NRT task had {nrt:.2} of the CPU");
+    told(ctx, &["set", "rt1-limits", "none"], 0)?;
+    Ok(())
+}
+
+/// So often a task of priority 60 stops after having used up its CPU's second for those up to 50.
+/// The rounds begin at points of that second (2^30 ns) that are 0.17 s apart.
+const ROUNDS: u32 = 7;
+const USES_S: f64 = 0.4;
+const WINDOW_S: f64 = 0.5;
+const LIMIT_PCT: u32 = 30;
+
+/// An RT CPU whose second is used up runs a low RT1+ task, since no NRT task waits for it. A higher
+/// one that has to leave its own CPU to an NRT task takes the place of the low one: it had 0.99 and
+/// more of a CPU, and 0.64 where it waited beside the low one for the second to end.
+fn used_up(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
+    let (used, other) = (Cpus::one(ctx.rt.first()?), Cpus::one(ctx.nrt.first()?));
+    told(ctx, &["set", "rt1-limits", &format!("50:{LIMIT_PCT}")], 0)?;
+    let masks = [used, Cpus(used.0 | other.0), used, other];
+    let specs = masks.map(|cpus| Spec::new(Kind::Spin).on(cpus));
+    let mut workers = Workers::start("used", specs)?;
+    workers.wait_begun()?;
+    let first = observer.watch((0..4).map(|i| workers.pid(i)))?;
+    for (i, rank) in [60, 50, 10].into_iter().enumerate() {
+        set(ctx, workers.pid(i), rank, false)?;
+    }
+    let mut least = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        workers.freeze_one(1, true)?;
+        pause(USES_S);
+        workers.freeze_one(1, false)?;
+        workers.freeze_one(0, true)?;
+        let seen = watch(observer, WINDOW_S, "50 beside 10, whose CPU is used up")?;
+        workers.freeze_one(0, false)?;
+        least = least.min(seen[first + 1]);
+    }
+    figure("high_beside_low", format!("{least:.2}"), "CPUs");
+    ensure!(least >= HIGH, "the higher one had {least:.2} of a CPU while a lower one ran");
     told(ctx, &["set", "rt1-limits", "none"], 0)?;
     Ok(())
 }
