@@ -163,6 +163,8 @@ struct artis_cpu {
 	u32 rt_policy;
 	/* since when it runs, ns of CLOCK_MONOTONIC or of the rq clock */
 	u64 rt_since_ns;
+	/* since when rt/dl tasks hold this CPU, one after another; the same clock */
+	u64 held_since_ns;
 	char rt_comm[16];
 
 	/* time of tasks that could leave in endangering sections on this CPU, if it is an RT CPU */

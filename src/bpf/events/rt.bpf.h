@@ -11,8 +11,10 @@ static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_
 {
 	u64 now = scx_bpf_now();
 
-	if (!c->rt.in_rt)
+	if (!c->rt.in_rt) {
 		__sync_fetch_and_add(core_rt_of(cpu), 1);
+		c->held_since_ns = now;
+	}
 	artis_share_switch(&c->rt, now, true);
 	c->rt_since_ns = now;
 	c->rt_pid = p->pid;
@@ -80,7 +82,8 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 		rt_begins(c, rq->cpu, p);
 		return 0;
 	}
-	if (put_back != ARTIS_PUT_BACK_LAZY || scx_bpf_now() - c->rt_since_ns < policy.put_back_ns)
+	if (put_back != ARTIS_PUT_BACK_LAZY ||
+	    scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
 		return 0;
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();

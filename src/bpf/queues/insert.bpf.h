@@ -17,12 +17,12 @@
 u32 rt_queued_hint;
 
 /*
- * A real-time task has held RT CPU @c for so long that no guest should wait beneath it; or one
+ * Real-time tasks have held RT CPU @c for so long that no guest should wait beneath it; or one
  * that may run nowhere else has: it comes before all guests.
  */
 static __always_inline bool is_held(const struct artis_cpu *c, u64 now_ns)
 {
-	if (c->rt.in_rt && (s64)(now_ns - c->rt_since_ns) >= (s64)policy.rescue_ns)
+	if (c->rt.in_rt && (s64)(now_ns - c->held_since_ns) >= (s64)policy.rescue_ns)
 		return true;
 	return c->own_nr && (s64)(now_ns - c->bound_since_ns) >= (s64)policy.rescue_ns;
 }

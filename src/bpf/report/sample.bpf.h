@@ -50,8 +50,8 @@ void BPF_STRUCT_OPS(artis_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 	if (c->rt.in_rt)
 		scx_bpf_dump(" held by real-time task pid=%d policy=%d for %llu ms", c->rt_pid,
 			     c->rt_policy,
-			     dctx->at_ns > c->rt_since_ns ?
-				     (dctx->at_ns - c->rt_since_ns) / 1000000 :
+			     dctx->at_ns > c->held_since_ns ?
+				     (dctx->at_ns - c->held_since_ns) / 1000000 :
 				     0);
 	scx_bpf_dump("\n");
 }
