@@ -17,7 +17,7 @@ use crate::worker::{Kind, Spec};
 /// stays on a new RT CPU in the kernel; a hook that goes by the old sets; a socket that stays.
 pub const CTL: Scenario = Scenario {
     name: "ctl",
-    what: "live changes under load: seen in the statistics, bounds kept, 20 partitions lose nobody",
+    what: "live changes under load: seen in the statistics, bounds kept, ten partitions lose nobody",
     scope: Scope::First,
     boot: &[],
     secs: 41,
@@ -29,7 +29,7 @@ pub const CTL: Scenario = Scenario {
 /// RT CPUs, one after another: growing, shrinking, exchanged, and a CPU that is in all of
 /// them or in none but one.
 const SETS: [&str; 5] = ["1-3", "3", "1-2", "2", "2-3"];
-const PARTITIONS: usize = 20;
+const PARTITIONS: usize = 10;
 /// Each partition is watched for so long, s.
 const WINDOW: f64 = 0.5;
 

@@ -32,7 +32,6 @@ mod share;
 mod tally;
 mod topology;
 mod truth;
-mod verify;
 mod waits;
 mod wakes;
 
@@ -205,7 +204,6 @@ pub const ALL: &[Scenario] = &[
     waits::GRACE_PERIODS,
     truth::PREEMPT_GROUND_TRUTH,
     preempt::PREEMPT_MODELS,
-    verify::VERIFIER,
     lazy::AUDITOR,
     scenes::SCENE_WORK,
     scenes::SCENE_SHARES,
