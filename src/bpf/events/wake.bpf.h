@@ -196,21 +196,14 @@ static __always_inline bool enqueue_rt_stay(struct task_struct *p, struct artis_
 
 /*
  * A calm guest makes way for a real-time task, which is gone soon as a rule: it goes on here then,
- * or where an NRT CPU takes it. No more is looked at while the real-time task waits.
+ * or where an NRT CPU takes it. No other place is looked for while the real-time task waits.
  */
-static __always_inline bool enqueue_beneath(struct task_struct *p, struct artis_task *t, s32 cpu,
-					    u64 enq_flags)
+static __always_inline bool waits_beneath(const struct task_struct *p, const struct artis_task *t,
+					  const struct artis_cpu *c)
 {
-	const struct artis_cpu *c = cpu_of(cpu);
-
-	if (c->kind != ARTIS_CPU_RT || c->own_nr || !makes_way(p, c) || cannot_migrate(p, c))
-		return false;
-	if (!t->movable || t->rt1 || t->follow || t->section != ARTIS_SECTION_NONE || !is_calm(t) ||
-	    is_kernel_task(p) || is_unsettled(p, t))
-		return false;
-	insert_guest(p, t, cpu, enq_flags);
-	count_why(t, ARTIS_STAT_PLACE_RT_STAY);
-	return true;
+	return makes_way(p, c) && c->kind == ARTIS_CPU_RT && !c->own_nr && !t->rt1 && !t->follow &&
+	       t->section == ARTIS_SECTION_NONE && is_calm(t) && !is_kernel_task(p) &&
+	       !is_unsettled(p, t);
 }
 
 /* Every path out of here inserts the task or ends in scx_bpf_error(). */
@@ -227,12 +220,9 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	t->queued_seq++;
 	tally_ready(t);
-	if (reenq) {
-		count(ARTIS_STAT_REENQUEUE);
-		if (enqueue_beneath(p, t, cpu, enq_flags))
-			return;
-	}
 	take_place(p, t, woken);
+	if (reenq)
+		count(ARTIS_STAT_REENQUEUE);
 	note_partition(p, t);
 	count_exempt(p, t);
 	refresh(p, t, cpu);
@@ -249,6 +239,11 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (!t->movable) {
 		enqueue_rt_only(p, t, cpu, enq_flags);
+		return;
+	}
+	if (waits_beneath(p, t, cpu_of(cpu))) {
+		insert_guest(p, t, cpu, enq_flags);
+		count_why(t, ARTIS_STAT_PLACE_RT_STAY);
 		return;
 	}
 	if (unlikely(t->follow) && !reenq && follow_stays(p, t, cpu, woken, enq_flags))
