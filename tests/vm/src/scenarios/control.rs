@@ -17,7 +17,7 @@ use crate::worker::{Kind, Spec};
 /// stays on a new RT CPU in the kernel; a hook that goes by the old sets; a socket that stays.
 pub const CTL: Scenario = Scenario {
     name: "ctl",
-    what: "live changes under load: seen in the statistics, bounds kept, ten partitions lose nobody",
+    what: "live changes under load: seen in the statistics, bounds kept, ten partitions lose no task",
     scope: Scope::First,
     boot: &[],
     secs: 41,
