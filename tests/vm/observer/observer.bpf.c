@@ -45,6 +45,9 @@ struct inside {
 	u32 boosted;
 	/* it handles a fault of user mode */
 	u32 fault;
+	u32 pad;
+	/* where user mode was when that fault began */
+	u64 fault_ip;
 };
 
 struct {
@@ -173,6 +176,19 @@ static bool inside_call(struct task_struct *p, struct inside *in)
 	return in->call;
 }
 
+/*
+ * Is @p inside the fault still? fault_end() is left out where another task was preempted in it on
+ * that CPU. But a frame of another place in user mode is that of a later entry.
+ */
+static bool inside_fault(struct task_struct *p, struct inside *in)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
+
+	if (in->fault && BPF_CORE_READ(regs, ip) != in->fault_ip)
+		in->fault = 0;
+	return in->fault;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -185,7 +201,8 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if ((next->flags & (PF_KTHREAD_ | PF_EXITING_)) || next->migration_disabled)
 		return 0;
 	in = bpf_task_storage_get(&insides, next, NULL, 0);
-	if (!in || !(inside_call(next, in) || in->fault) || who_is(next) != WHO_SUBJECT)
+	if (!in || !(inside_call(next, in) || inside_fault(next, in)) ||
+	    who_is(next) != WHO_SUBJECT)
 		return 0;
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
 	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,
@@ -207,6 +224,7 @@ int BPF_PROG(fault, struct vm_area_struct *vma, unsigned long address, unsigned 
 	in = bpf_task_storage_get(&insides, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (in) {
 		in->fault = 1;
+		in->fault_ip = PT_REGS_IP((struct pt_regs *)bpf_task_pt_regs(p));
 		in->boosted = 0;
 	}
 	__sync_fetch_and_add(&seen[cpu].faults, 1);

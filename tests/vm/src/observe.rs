@@ -68,11 +68,6 @@ pub struct Offender {
     pub cpu: u32,
 }
 
-/// Tasks seen resumed on an RT CPU inside a fault, of tens of thousands: the observer misses some
-/// ends of faults (it says how many), and such a task looks inside until its next end. A broken
-/// placement shows hundreds.
-const RESUMED_MAX: u64 = 5;
-
 /// What was seen in a time span.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -83,8 +78,8 @@ pub struct Report {
     /// On all others.
     pub nrt: Seen,
     /// Ends of faults that it missed since it was attached, because it was itself preempted at
-    /// such an end on that CPU: the task looks inside, wherever it is resumed, until its next end.
-    /// A missed end of a call is found out by the task's registers.
+    /// such an end on that CPU. The registers that a task entered the kernel with tell that it is
+    /// not inside any more.
     pub missed_ends: u64,
     /// The worst first, at most 20.
     pub offenders: Vec<Offender>,
@@ -97,12 +92,10 @@ impl Report {
         self.rt.endangering + self.rt.faults + self.rt.resumed
     }
 
-    /// Fails if a body or a fault began on an RT CPU, or more tasks were resumed inside one there
-    /// than the observer explains by ends that it missed.
+    /// Fails if a body or a fault began on an RT CPU, or a task was resumed inside one there.
     pub fn ensure_clean(&self) -> Result<()> {
-        let begun = self.rt.endangering + self.rt.faults;
         ensure!(
-            begun == 0 && self.rt.resumed <= self.missed_ends.min(RESUMED_MAX),
+            self.offences() == 0,
             "on RT CPUs {} bodies, {} faults, {} resumed with {} ends missed\n{}",
             self.rt.endangering,
             self.rt.faults,

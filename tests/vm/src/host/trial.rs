@@ -237,7 +237,7 @@ impl Guests {
         let end = match ran.end {
             End::Code(0) => "passed".to_string(),
             End::Code(SKIPPED) => "skipped".to_string(),
-            end => format!("failed ({end:?})"),
+            _ => format!("failed: {}", failure::text(ran).lines().last().unwrap_or("")),
         };
         let row = format!(
             "{name:<30} {:6.1} s of {:3}, {:2.0} % of the host foreign: {end}",

@@ -14,7 +14,7 @@ use crate::figure::figure;
 use crate::places::{Places, Seen};
 
 /// Catches: a scene that does not run, under the kernel's default or under scx_artis;
-/// shares that do not sum to 1; a task that does less than it should.
+/// parts that do not sum to the whole; a task that does less than it should.
 pub const SCENES: Scenario = Scenario {
     name: "scenes",
     what: "lollobrigida runs all its scenes under the kernel's default and under scx_artis",
@@ -66,10 +66,18 @@ pub const SCENE_COMPARE: Scenario = Scenario {
     run: scene_compare,
 };
 
-/// How far a sum of shares may be from 1.
+/// How far the sum of a CPU's parts may be from 1.
 const SUM_TOLERANCE: f64 = 0.01;
-/// How far a share may be from what the observer sees; 0.0096 was seen.
-const SHARE_TOLERANCE: f64 = 0.02;
+/// How far the sum of a task's times on all CPUs may be from its whole time: an event of perf does
+/// not count the switches themselves (0.013 seen in emulation). A CPU that is left out is 0.2.
+const SWITCHES_MAX: f64 = 0.05;
+/// Of a task's time, how much more a CPU's part may be than what the observer sees there. Time
+/// charged to the wrong CPU is 0.2 and more (0.65 with the order of the CPUs reversed).
+const CLAIMED_MAX: f64 = 0.01;
+/// Of a task's time, how much the observer may see besides: it begins to count when the task has
+/// its name, lollobrigida when the task has prepared itself, which takes some 40 ms of at least
+/// 1,100. A CPU that is left out is 0.2 and more.
+const UNTOLD_MAX: f64 = 0.1;
 /// Relative difference of the instructions of two runs.
 const WORK_TOLERANCE: f64 = 0.01;
 
@@ -111,15 +119,10 @@ fn number(v: &Value, name: &str) -> Result<f64> {
     v.get(name).and_then(Value::as_f64).with_context(|| format!("no number '{name}' in {v}"))
 }
 
-/// Shares of a task's time by CPU, as lollobrigida shows them; `None`: it did not run.
-fn shares(task: &Value) -> Result<Option<BTreeMap<u32, f64>>> {
+/// A task's time on each CPU where it was, ns, as lollobrigida shows it.
+fn times(task: &Value) -> Result<BTreeMap<u32, f64>> {
     let times = task.get("cpu_time_ns").and_then(Value::as_object).context("no cpu_time_ns")?;
-    let mut all = BTreeMap::new();
-    for (cpu, ns) in times {
-        all.insert(cpu.parse()?, ns.as_f64().context("no time")?);
-    }
-    let sum: f64 = all.values().sum();
-    Ok((sum > 0.0).then(|| all.into_iter().map(|(c, ns)| (c, ns / sum)).collect()))
+    times.iter().map(|(cpu, ns)| Ok((cpu.parse()?, ns.as_f64().context("no time")?))).collect()
 }
 
 /// What must be so of every run.
@@ -127,12 +130,13 @@ fn ensure_sound(run: &Value) -> Result<()> {
     let scene = run.get("scene").and_then(Value::as_str).unwrap_or("?");
     for task in list(run, "tasks")? {
         ensure!(task.get("cut").is_none_or(Value::is_null), "{scene}: a task was cut: {task}");
-        // below a millisecond the clocks' own grain shows
-        if number(task, "cpu_ns")? < 1e6 {
+        // a task of two switches in a millisecond shows nothing
+        if number(task, "cpu_ns")? < 1e7 {
             continue;
         }
-        let sum: f64 = shares(task)?.context("it ran")?.values().sum();
-        ensure!((sum - 1.0).abs() <= SUM_TOLERANCE, "{scene}: shares sum to {sum}: {task}");
+        // the one from perf, the other from schedstat
+        let sum = times(task)?.values().sum::<f64>() / number(task, "cpu_ns")?;
+        ensure!((sum - 1.0).abs() <= SWITCHES_MAX, "{scene}: CPUs sum to {sum}: {task}");
     }
     for cpu in list(run, "cpus")? {
         let parts = ["idle", "irq", "rt", "fair", "other"].map(|part| number(cpu, part));
@@ -208,10 +212,12 @@ fn scene_shares(ctx: &Ctx) -> Result<Outcome> {
         let seen = observer.seen()?;
         drop(observer);
         ensure_sound(&result)?;
-        let worst = differences(&result, &seen)?;
-        say(&format!("{under}: shares differ by at most {worst:.4}"));
-        figure(&format!("off_under_{under}"), format!("{worst:.4}"), "shares");
-        ensure!(worst <= SHARE_TOLERANCE, "{under}: shares differ by {worst:.4}");
+        let Apart { claimed, untold } = apart(&result, &seen)?;
+        say(&format!("{under}: of a task's time at most {claimed:.4} claimed, {untold:.4} untold"));
+        figure(&format!("claimed_under_{under}"), format!("{claimed:.4}"), "shares");
+        figure(&format!("untold_under_{under}"), format!("{untold:.4}"), "shares");
+        ensure!(claimed <= CLAIMED_MAX, "{under}: {claimed:.4} of a task's time was elsewhere");
+        ensure!(untold <= UNTOLD_MAX, "{under}: {untold:.4} of a task's time is missing");
         for task in list(&result, "tasks")? {
             let (made, seen) = (number(task, "calls_made")?, number(task, "calls_seen")?);
             // else a program on the tracepoint takes the events away from perf
@@ -222,25 +228,37 @@ fn scene_shares(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// The greatest difference of a task's share of time on a CPU.
-fn differences(run: &Value, seen: &BTreeMap<String, Seen>) -> Result<f64> {
+/// How far lollobrigida and the observer are apart, at most over all tasks, each as a part of the
+/// task's time by the observer.
+#[derive(Default)]
+struct Apart {
+    /// Time that lollobrigida tells on a CPU and the observer did not see there.
+    claimed: f64,
+    /// Time that lollobrigida does not tell at all.
+    untold: f64,
+}
+
+fn apart(run: &Value, seen: &BTreeMap<String, Seen>) -> Result<Apart> {
     let groups = list(run, "groups")?;
-    let mut worst = 0f64;
+    let mut worst = Apart::default();
     for task in list(run, "tasks")? {
         let group = number(task, "group")? as usize;
         let group = groups.get(group).and_then(|g| g.get("name")).and_then(Value::as_str);
         let name = format!("{}.{}", group.context("no such group")?, number(task, "nth")?);
         let seen = seen.get(&name).with_context(|| format!("the observer saw no {name}"))?;
-        let total: u64 = seen.run_ns.values().sum();
-        let told = shares(task)?.with_context(|| format!("{name} did not run"))?;
+        let told = times(task)?;
+        ensure!(!told.is_empty(), "{name} did not run");
+        let all_seen = seen.run_ns.values().sum::<u64>() as f64;
+        let all_told: f64 = told.values().sum();
         say(&format!(
             "{name}: {:.0} ms by lollobrigida, {:.0} ms by the observer",
-            number(task, "cpu_ns")? / 1e6,
-            total as f64 / 1e6
+            all_told / 1e6,
+            all_seen / 1e6
         ));
-        for cpu in told.keys().chain(seen.run_ns.keys()) {
-            let theirs = *seen.run_ns.get(cpu).unwrap_or(&0) as f64 / total as f64;
-            worst = worst.max((told.get(cpu).unwrap_or(&0.0) - theirs).abs());
+        worst.untold = worst.untold.max(1.0 - all_told / all_seen);
+        for (cpu, ns) in told {
+            let theirs = *seen.run_ns.get(&cpu).unwrap_or(&0) as f64;
+            worst.claimed = worst.claimed.max((ns - theirs) / all_seen);
         }
     }
     Ok(worst)
