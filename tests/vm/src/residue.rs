@@ -23,8 +23,8 @@ const SETTINGS: [&str; 6] = [
 /// Per-CPU settings of the deadline servers, in debugfs.
 const SERVERS: [&str; 2] =
     ["/sys/kernel/debug/sched/ext_server", "/sys/kernel/debug/sched/fair_server"];
-/// Folders where state is kept.
-const FOLDERS: [&str; 3] = ["/run", "/var/run", "/sys/fs/bpf"];
+/// Folders where state is kept, or what a scenario installs.
+const FOLDERS: [&str; 5] = ["/run", "/var/run", "/sys/fs/bpf", "/etc", "/usr/bin"];
 
 /// One line for each thing that exists.
 #[derive(Clone, PartialEq, Eq)]

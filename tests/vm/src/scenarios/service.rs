@@ -50,6 +50,11 @@ pub const SERVICE: Scenario = Scenario {
 
 const UNIT: &str = include_str!("../../../../dist/scx_artis.service");
 const RUNTIME: &str = "/run/user/0";
+/// Where the unit has its program and its options.
+const PROGRAM: &str = "/usr/bin/scx_artis";
+const DEFAULTS: &str = "/etc/default/scx_artis";
+/// Where the manager finds the unit.
+const INSTALLED: &str = "/etc/systemd/user/scx_artis.service";
 
 /// The manager of root's services, which ends with this.
 struct Manager {
@@ -59,12 +64,11 @@ struct Manager {
 
 impl Manager {
     fn start() -> Result<Self> {
-        // what it asks for: a machine booted with systemd, a user, a cgroup of its own
+        // what it asks for: a machine booted with systemd, a cgroup of its own
         for dir in ["/run/systemd/system", RUNTIME, "/etc/systemd/user", "/etc/default"] {
             fs::create_dir_all(dir)?;
         }
-        fs::write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")?;
-        fs::write("/etc/systemd/user/scx_artis.service", UNIT)?;
+        fs::write(INSTALLED, UNIT)?;
         let cgroup = Cgroup::plain("services")?;
         let child = cgroup
             .shell("exec systemd --user")
@@ -116,6 +120,9 @@ impl Drop for Manager {
         for dir in [RUNTIME, "/run/user", "/run/systemd"] {
             let _ = fs::remove_dir_all(dir);
         }
+        for file in [PROGRAM, DEFAULTS, INSTALLED] {
+            let _ = fs::remove_file(file);
+        }
     }
 }
 
@@ -128,8 +135,8 @@ fn service(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("served", [Spec::new(Kind::Sleep).on(ctx.all()).fifo(30)])?;
     workers.wait_begun()?;
     let task = workers.pid(0).cast_signed();
-    symlink(env::current_exe()?.with_file_name("scx_artis"), "/usr/bin/scx_artis")?;
-    write("/etc/default/scx_artis", &format!("RT_CPUS={}\nOPTIONS=--adopt\n", ctx.rt))?;
+    symlink(env::current_exe()?.with_file_name("scx_artis"), PROGRAM)?;
+    write(DEFAULTS, &format!("RT_CPUS={}\nOPTIONS=--adopt\n", ctx.rt))?;
 
     manager.does("start")?;
     becomes(task, "the service adopts", adopted).with_context(|| manager.status())?;
