@@ -71,7 +71,7 @@ static __always_inline u32 seat_of_cpu(s32 cpu)
 }
 
 /* Counts @weight at @seat; a negative one takes it away. */
-static __noinline void seat_add(u32 seat, s64 weight)
+static __always_inline void seat_add(u32 seat, s64 weight)
 {
 	/* two atomic operations: a choice of pointers would be too much for the verifier */
 	if (seat >= ARTIS_SEAT_GROUP)
@@ -138,18 +138,22 @@ static __always_inline void count_bound(const struct artis_task *t, s32 cpu)
 		cpu_of(cpu)->own_clock = group_of(cpu)->clock;
 }
 
-/* It is runnable at @seat from now on. */
-static __always_inline void seat_join(struct artis_task *t, u32 seat)
+/* It is runnable at @seat from now on. Global: verified once in each program. Returns 0. */
+__noinline int seat_join(struct artis_task *t, u32 seat)
 {
-	u64 counted = (u64)seat << ARTIS_COUNTED_SEAT | t->weight;
-	s32 cpu = seat < ARTIS_SEAT_GROUP ? (s32)seat - 1 : t->nrt_cpu;
+	u64 counted;
+	s32 cpu;
 
+	if (!t)
+		return 0;
+	counted = (u64)seat << ARTIS_COUNTED_SEAT | t->weight;
+	cpu = seat < ARTIS_SEAT_GROUP ? (s32)seat - 1 : t->nrt_cpu;
 	if (unlikely(t->rt1) && seat < ARTIS_SEAT_GROUP)
 		counted |= ARTIS_COUNTED_RT1;
 	if (unlikely(is_bound(t)))
 		counted |= (u64)(cpu + 1) << ARTIS_COUNTED_BOUND;
 	if (t->counted == counted)
-		return;
+		return 0;
 	/* counted before the word is there: another CPU may take back what the word says at once */
 	seat_add(seat, t->weight);
 	if (counted & ARTIS_COUNTED_RT1)
@@ -159,6 +163,7 @@ static __always_inline void seat_join(struct artis_task *t, u32 seat)
 	counted = __sync_lock_test_and_set(&t->counted, counted);
 	if (counted)
 		uncount(counted);
+	return 0;
 }
 
 /* The virtual time of @t on the clock of @group. */

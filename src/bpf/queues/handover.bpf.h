@@ -99,8 +99,10 @@ static __always_inline bool hand_over(const struct task_struct *p, struct artis_
  * The number is compared after the insertion, which the kernel only carries out later and only
  * if the task has not been queued anew since: before it, a task that is queued anew in between
  * for other CPUs would end here.
+ *
+ * Global: in the loop that calls it, the verifier looked at it some fifty times.
  */
-static __always_inline bool accept(u64 entry, s32 cpu, u64 slice_ns)
+__noinline bool accept(u64 entry, s32 cpu, u64 slice_ns)
 {
 	struct task_struct *p = bpf_task_from_pid(artis_ring_pid(entry));
 	struct artis_task *t;
@@ -162,7 +164,7 @@ __noinline int drain_ring(u32 index, s32 cpu)
 }
 
 /* Take what @from handed over to NRT CPU @to, on behalf of NRT CPU @cpu's group. */
-__noinline int drain_from(s32 from, s32 to, s32 cpu)
+static __always_inline int drain_from(s32 from, s32 to, s32 cpu)
 {
 	u32 pos = near_pos(from, to);
 
