@@ -114,6 +114,18 @@ impl Drop for Parent {
     }
 }
 
+/// A child of the one is RT1+, and of the other, which has SCHED_RESET_ON_FORK, not.
+fn inherits(daemon: &Daemon, bearing: &mut Parent, sparing: &mut Parent) -> Result<()> {
+    let guise = Policy { reset_on_fork: true, ..Policy::new(libc::SCHED_OTHER, 0) };
+    becomes(sparing.tid(), "one whose children are not to be real time", guise)?;
+    let mut stats = daemon.stats()?;
+    let (born, spared) = (bearing.orphan()?.cast_unsigned(), sparing.orphan()?.cast_unsigned());
+    let (born, spared) = (stats.task(born)?, stats.task(spared)?);
+    ensure!(born["rt1"].as_u64() > Some(0), "a child of an RT1+ task is none: {born}");
+    ensure!(spared["rt1"] == 0, "SCHED_RESET_ON_FORK, and the child is RT1+: {spared}");
+    Ok(())
+}
+
 /// It gives up its real-time policy, and looks as an adopted task does.
 fn gives_up(tid: i32) -> Result<()> {
     Policy::new(libc::SCHED_OTHER, 0).set(tid)?;
@@ -172,10 +184,13 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     let mut parent = Parent::start(ctx.all(), fifo(25))?;
     let resets = Policy { reset_on_fork: true, ..fifo(26) };
     let mut resetting = Parent::start(ctx.all(), resets)?;
+    let mut bearing = Parent::start(ctx.all(), fifo(27))?;
+    let mut sparing = Parent::start(ctx.all(), Policy { priority: 28, ..resets })?;
     let daemon = ctx.load(&["--adopt", "--config", RULES])?;
-    for tid in [real, early, late, parent.tid()] {
+    for tid in [real, early, late, parent.tid(), bearing.tid()] {
         becomes(tid, "a real-time task is adopted", adopted())?;
     }
+    inherits(&daemon, &mut bearing, &mut sparing)?;
     let mut execs = Workers::start("execs", [Spec::new(Kind::Become).on(ctx.all()).fifo(35)])?;
     let process = execs.pid(0);
     until("an adopted thread has executed a program", PATIENCE, || {
@@ -245,7 +260,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     ensure!(cpus_of(real)? == ctx.all(), "afterwards it is bound to {}", cpus_of(real)?);
     ensure!(cpus_of(settled)? == ctx.nrt, "one that has bound itself is on {}", cpus_of(settled)?);
     ensure_ordinary(&mut forgers, "at the end of all")?;
-    drop((forgers, workers, execs, parent, resetting));
+    drop((forgers, workers, execs, parent, resetting, bearing, sparing));
     fs::remove_file(RULES)?;
     before.ensure_same()?;
     Ok(Outcome::Passed)
