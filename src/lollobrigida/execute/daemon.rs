@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::unistd::Pid;
 
 /// Of what a program printed, so much is looked at and so many lines are shown.
@@ -42,9 +42,13 @@ impl Daemon {
         command.stdout(log.try_clone()?).stderr(log.try_clone()?);
         // Ctrl-C is for us: we stop the scheduler after the tasks, not with them.
         command.process_group(0);
-        // SAFETY: prctl(2) is safe to call between fork and exec; nothing else happens here.
+        let heard = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+        // SAFETY: sigaction(2) and prctl(2) are safe to call between fork and exec; nothing else
+        // happens here.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
+                // what a shell starts in the background ignores it, and so would the scheduler
+                sigaction(Signal::SIGINT, &heard).map_err(io::Error::from)?;
                 // if we die without a chance to stop it, it must not stay in charge
                 prctl::set_pdeathsig(Signal::SIGTERM).map_err(io::Error::from)
             });

@@ -25,7 +25,17 @@ impl Known {
 }
 
 /// The list.
-pub const KNOWN: &[Known] = &[];
+pub const KNOWN: &[Known] = &[
+    // A real-time task took the CPU of one that ran the scheduler's own program at the end of a
+    // page fault, fexit/handle_mm_fault: it cannot migrate meanwhile, and waits for the hog's end.
+    Known {
+        scenario: "fifo_hog_nrt",
+        kernels: &["6.18"],
+        point: "kernel-side.md C, a page fault could be hooked by a program on PAGE_FAULTS",
+        since: "2026-11-23",
+        failed: (1, 20),
+    },
+];
 
 /// Is the failure of this scenario there a known one?
 #[must_use]

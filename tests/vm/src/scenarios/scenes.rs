@@ -14,7 +14,7 @@ use crate::figure::figure;
 use crate::places::{Places, Seen};
 
 /// Catches: a scene that does not run, under the kernel's default or under scx_artis;
-/// parts that do not sum to the whole; a task that does less than it should.
+/// a CPU's parts that do not sum to 1; a task that does less than it should.
 pub const SCENES: Scenario = Scenario {
     name: "scenes",
     what: "lollobrigida runs all its scenes under the kernel's default and under scx_artis",
@@ -68,15 +68,12 @@ pub const SCENE_COMPARE: Scenario = Scenario {
 
 /// How far the sum of a CPU's parts may be from 1.
 const SUM_TOLERANCE: f64 = 0.01;
-/// How far the sum of a task's times on all CPUs may be from its whole time: an event of perf does
-/// not count the switches themselves (0.013 seen in emulation). A CPU that is left out is 0.2.
-const SWITCHES_MAX: f64 = 0.05;
 /// Of a task's time, how much more a CPU's part may be than what the observer sees there. Time
 /// charged to the wrong CPU is 0.2 and more (0.65 with the order of the CPUs reversed).
 const CLAIMED_MAX: f64 = 0.01;
 /// Of a task's time, how much the observer may see besides: it begins to count when the task has
 /// its name, lollobrigida when the task has prepared itself, which takes some 40 ms of at least
-/// 1,100. A CPU that is left out is 0.2 and more.
+/// 1,100. With a CPU that is left out it is 0.24.
 const UNTOLD_MAX: f64 = 0.1;
 /// Relative difference of the instructions of two runs.
 const WORK_TOLERANCE: f64 = 0.01;
@@ -130,13 +127,6 @@ fn ensure_sound(run: &Value) -> Result<()> {
     let scene = run.get("scene").and_then(Value::as_str).unwrap_or("?");
     for task in list(run, "tasks")? {
         ensure!(task.get("cut").is_none_or(Value::is_null), "{scene}: a task was cut: {task}");
-        // a task of two switches in a millisecond shows nothing
-        if number(task, "cpu_ns")? < 1e7 {
-            continue;
-        }
-        // the one from perf, the other from schedstat
-        let sum = times(task)?.values().sum::<f64>() / number(task, "cpu_ns")?;
-        ensure!((sum - 1.0).abs() <= SWITCHES_MAX, "{scene}: CPUs sum to {sum}: {task}");
     }
     for cpu in list(run, "cpus")? {
         let parts = ["idle", "irq", "rt", "fair", "other"].map(|part| number(cpu, part));

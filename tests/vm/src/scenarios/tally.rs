@@ -48,6 +48,10 @@ const LONGEST_OFF_PCT: u64 = 20;
 const MEDIAN_MAX_US: f64 = 1000.0;
 const OUT: &str = "/tmp/artis-tally.json";
 
+/// Of all evictions, those of the workers: other programs of the guest are evicted, too. 0 with
+/// evictions that are not counted for their tasks.
+const TOLD_PCT: u64 = 80;
+
 /// A viewer that writes a line of JSON each second; killed when dropped.
 struct Viewer(Child);
 
@@ -101,9 +105,11 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
         observer.watch(workers.pid(i))?;
     }
     let mut stats = daemon.stats()?;
-    let mut all = || -> Result<[u64; 2]> {
+    let mut all = || -> Result<[u64; 3]> {
         let now = stats.read()?;
-        Ok([Stats::counter_in(&now, "attempts_call")?, Stats::counter_in(&now, "attempts_fault")?])
+        let [call, fault, evictions] = ["attempts_call", "attempts_fault", "evictions"]
+            .map(|name| Stats::counter_in(&now, name));
+        Ok([call?, fault?, evictions?])
     };
     let all_before = all()?;
     workers.freeze(false)?;
@@ -114,7 +120,7 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
     pause(3.0);
     let after = viewer.last()?;
     let (before, after) = (tasks(&before)?, tasks(&after)?);
-    let (mut sums, mut kinds) = ([0; 2], [0; 2]);
+    let (mut sums, mut kinds, mut evicted) = ([0; 2], [0; 2], 0);
     for i in 0..workers.len() {
         let pid = u64::from(workers.pid(i));
         let task = after.get(&pid).with_context(|| format!("worker {i} is not told of"))?;
@@ -142,6 +148,7 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
         );
         sums[0] += told;
         sums[1] += happened;
+        evicted += grown("evictions")?;
         kinds = [kinds[0] + did.calls, kinds[1] + did.faults];
     }
     say(&format!("all: {} attempts told, {} happened", sums[0], sums[1]));
@@ -159,6 +166,13 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
         say(&format!("{told} attempts by {what} on all CPUs, {} by these tasks", kinds[i]));
         ensure!(told + OFF_ALL >= kinds[i], "{told} attempts by {what} are counted on all CPUs");
     }
+    let evictions = all_after[2] - all_before[2];
+    say(&format!("{evicted} of {evictions} evictions are told of these tasks"));
+    figure("evictions", evictions, "evictions");
+    figure("evictions_untold", evictions.saturating_sub(evicted), "evictions");
+    ensure!(evictions > 20, "control: {evictions} evictions only");
+    ensure!(evicted <= evictions, "{evicted} evictions are told of tasks, {evictions} happened");
+    ensure!(evicted * 100 >= evictions * TOLD_PCT, "{} have no task", evictions - evicted);
     drop((viewer, workers, stats));
     daemon.finish()?;
     Ok(Outcome::Passed)
