@@ -23,6 +23,7 @@ pub mod mixer;
 pub mod moves;
 pub mod observe;
 pub mod occupancy;
+pub mod parent;
 pub mod periodic;
 pub mod places;
 pub mod plain;

@@ -27,7 +27,7 @@ pub struct Policy {
 impl Policy {
     /// Without the flag.
     #[must_use]
-    pub fn new(policy: i32, priority: u32) -> Self {
+    pub const fn new(policy: i32, priority: u32) -> Self {
         Self { policy: policy.cast_unsigned(), priority, reset_on_fork: false }
     }
 

@@ -6,14 +6,17 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use super::{Ctx, Outcome, Scenario, Scope, say};
+use crate::daemon::{Daemon, Stats};
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
+use crate::parent::Parent;
 use crate::policy::{EXT, Policy, cpus_of};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
 /// Catches: a task that is not adopted, adopted with another priority, or is not what it was
-/// afterwards; a kernel thread or a task bound to RT CPUs that is touched; a child that stays behind.
+/// afterwards; a kernel thread or a task bound to RT CPUs that is touched; a child that stays
+/// behind, is not RT1+, or is RT1+ although its parent has SCHED_RESET_ON_FORK.
 pub const ADOPT: Scenario = Scenario {
     name: "adopt",
     what: "SCHED_FIFO and SCHED_RR tasks become RT1+, and what they were at the end",
@@ -25,10 +28,13 @@ pub const ADOPT: Scenario = Scenario {
     run: adopt,
 };
 
-/// Who looks must not be what it looks at: a real-time task bound to RT CPUs is left alone.
+/// Binds the calling thread to RT CPUs: should it be real time, it is left alone there.
 pub fn stay_out(ctx: &Ctx) -> Result<()> {
     ctx.rt.bind(0)
 }
+
+/// What the policy of an adopted task looks like that had SCHED_RESET_ON_FORK.
+const GUISE: Policy = Policy { reset_on_fork: true, ..Policy::new(libc::SCHED_OTHER, 0) };
 
 /// Waits until the thread has this policy.
 pub fn becomes(tid: i32, what: &str, expected: Policy) -> Result<()> {
@@ -89,12 +95,16 @@ fn adopt(ctx: &Ctx) -> Result<Outcome> {
     reset.set(resets)?;
     let adopted = Policy { policy: EXT, ..was(0) };
 
+    let mut bearing = Parent::start(ctx.all(), was(27))?;
+    let mut sparing = Parent::start(ctx.all(), Policy { reset_on_fork: true, ..was(28) })?;
+
     let mut daemon = ctx.load(&["--adopt"])?;
-    for task in [fifo, highest] {
+    for task in [fifo, highest, bearing.tid()] {
         becomes(task, "a FIFO task is adopted", adopted)?;
     }
-    let guise = Policy { reset_on_fork: true, ..Policy::new(libc::SCHED_OTHER, 0) };
-    becomes(resets, "one whose children are not to be real time", guise)?;
+    becomes(resets, "a task with SCHED_RESET_ON_FORK is adopted", GUISE)?;
+    inherits(&daemon, &mut bearing, &mut sparing)?;
+    drop((bearing, sparing));
     ensure!(Policy::of(bound)? == Some(was(60)), "an RT0 task was touched");
     // as it appears
     rr.set(later)?;
@@ -102,7 +112,7 @@ fn adopt(ctx: &Ctx) -> Result<Outcome> {
     ensure_same(&kernel)?;
     // it means itself
     was(40).set(fifo)?;
-    becomes(fifo, "one that sets its policy is adopted anew", adopted)?;
+    becomes(fifo, "a task that sets its policy is adopted anew", adopted)?;
     Policy::new(libc::SCHED_OTHER, 0).set(highest)?;
     pause(0.3);
     let normal = Policy::new(libc::SCHED_OTHER, 0);
@@ -146,6 +156,27 @@ fn adopt(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     before.ensure_same()?;
     Ok(Outcome::Passed)
+}
+
+/// A child of an RT1+ task is RT1+, unless the task has SCHED_RESET_ON_FORK. There are no rules,
+/// so the daemon does not look at the children: what they are, the scheduler decides at the fork.
+fn inherits(daemon: &Daemon, bearing: &mut Parent, sparing: &mut Parent) -> Result<()> {
+    becomes(sparing.tid(), "a parent with SCHED_RESET_ON_FORK is adopted", GUISE)?;
+    let mut stats = daemon.stats()?;
+    let rt1 = |stats: &mut Stats, tid: i32| -> Result<u64> {
+        let row = stats.task(tid.cast_unsigned())?;
+        row["rt1"].as_u64().with_context(|| format!("no rt1 in {row}"))
+    };
+    let parents = [rt1(&mut stats, bearing.tid())?, rt1(&mut stats, sparing.tid())?];
+    ensure!(!parents.contains(&0), "control: adopted parents have the RT1+ priorities {parents:?}");
+    let (born, spared) = (bearing.orphan()?, sparing.orphan()?);
+    let children = [rt1(&mut stats, born)?, rt1(&mut stats, spared)?];
+    ensure!(
+        children == [parents[0], 0],
+        "children of parents with the RT1+ priorities {parents:?}, the second of which has \
+         SCHED_RESET_ON_FORK, have {children:?}"
+    );
+    Ok(())
 }
 
 /// Threads of an adopted thread, and of one of these.

@@ -2,23 +2,21 @@
 //! No task gains anything by what it says about itself, and none that was real time loses it.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::stat::Mode;
-use nix::unistd::{Pid, mkfifo};
+use nix::unistd::Pid;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
 use super::{Ctx, Outcome, Scenario, Scope, say};
-use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::forge;
 use crate::guest::{PATIENCE, until};
 use crate::load::Workers;
+use crate::parent::Parent;
 use crate::policy::{EXT, Policy, cpus_of, has_living_child};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
@@ -63,66 +61,6 @@ fn ensure_ordinary(forgers: &mut Workers, when: &str) -> Result<()> {
         ensure!(policy.priority == 0, "task {tid} of uid {} is {policy:?} {when}", forge::UID);
     }
     say(&format!("{} tasks of uid {} are ordinary ones {when}", seen.len(), forge::UID));
-    Ok(())
-}
-
-/// A shell that has a child, and ends, when it is told to.
-struct Parent {
-    shell: Child,
-    /// What it waits for, and the id of its child.
-    files: [String; 2],
-}
-
-impl Parent {
-    fn start(cpus: Cpus, policy: Policy) -> Result<Self> {
-        let files = ["go", "orphan"].map(|name| format!("/tmp/forger.{name}.{}", policy.priority));
-        let [go, orphan] = &files;
-        mkfifo(go.as_str(), Mode::S_IRWXU)?;
-        let command =
-            format!("read x <{go}; sleep 600 & echo $! >{orphan}~; mv {orphan}~ {orphan}");
-        let shell = Command::new("sh").args(["-c", &command]).stdin(Stdio::null()).spawn()?;
-        let parent = Self { shell, files };
-        cpus.bind(parent.tid())?;
-        policy.set(parent.tid())?;
-        Ok(parent)
-    }
-
-    fn tid(&self) -> i32 {
-        self.shell.id().cast_signed()
-    }
-
-    /// The child, when the parent has ended.
-    fn orphan(&mut self) -> Result<i32> {
-        let [go, orphan] = &self.files;
-        fs::write(go, "go\n")?;
-        until("the orphan is there", PATIENCE, || Ok(Path::new(orphan).exists()))?;
-        self.shell.wait()?;
-        Ok(fs::read_to_string(orphan)?.trim().parse()?)
-    }
-}
-
-impl Drop for Parent {
-    fn drop(&mut self) {
-        let _ = self.shell.kill();
-        let _ = self.shell.wait();
-        let [_, orphan] = &self.files;
-        let orphan = fs::read_to_string(orphan).ok().and_then(|id| id.trim().parse().ok());
-        let _ = orphan.map(|id| kill(Pid::from_raw(id), Signal::SIGKILL));
-        for file in &self.files {
-            let _ = fs::remove_file(file);
-        }
-    }
-}
-
-/// A child of the one is RT1+, and of the other, which has SCHED_RESET_ON_FORK, not.
-fn inherits(daemon: &Daemon, bearing: &mut Parent, sparing: &mut Parent) -> Result<()> {
-    let guise = Policy { reset_on_fork: true, ..Policy::new(libc::SCHED_OTHER, 0) };
-    becomes(sparing.tid(), "one whose children are not to be real time", guise)?;
-    let mut stats = daemon.stats()?;
-    let (born, spared) = (bearing.orphan()?.cast_unsigned(), sparing.orphan()?.cast_unsigned());
-    let (born, spared) = (stats.task(born)?, stats.task(spared)?);
-    ensure!(born["rt1"].as_u64() > Some(0), "a child of an RT1+ task is none: {born}");
-    ensure!(spared["rt1"] == 0, "SCHED_RESET_ON_FORK, and the child is RT1+: {spared}");
     Ok(())
 }
 
@@ -184,13 +122,10 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     let mut parent = Parent::start(ctx.all(), fifo(25))?;
     let resets = Policy { reset_on_fork: true, ..fifo(26) };
     let mut resetting = Parent::start(ctx.all(), resets)?;
-    let mut bearing = Parent::start(ctx.all(), fifo(27))?;
-    let mut sparing = Parent::start(ctx.all(), Policy { priority: 28, ..resets })?;
     let daemon = ctx.load(&["--adopt", "--config", RULES])?;
-    for tid in [real, early, late, parent.tid(), bearing.tid()] {
+    for tid in [real, early, late, parent.tid()] {
         becomes(tid, "a real-time task is adopted", adopted())?;
     }
-    inherits(&daemon, &mut bearing, &mut sparing)?;
     let mut execs = Workers::start("execs", [Spec::new(Kind::Become).on(ctx.all()).fifo(35)])?;
     let process = execs.pid(0);
     until("an adopted thread has executed a program", PATIENCE, || {
@@ -260,7 +195,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     ensure!(cpus_of(real)? == ctx.all(), "afterwards it is bound to {}", cpus_of(real)?);
     ensure!(cpus_of(settled)? == ctx.nrt, "one that has bound itself is on {}", cpus_of(settled)?);
     ensure_ordinary(&mut forgers, "at the end of all")?;
-    drop((forgers, workers, execs, parent, resetting, bearing, sparing));
+    drop((forgers, workers, execs, parent, resetting));
     fs::remove_file(RULES)?;
     before.ensure_same()?;
     Ok(Outcome::Passed)
