@@ -142,6 +142,21 @@ int moves_fault(void *ctx)
 	return OTHERS_TOO;
 }
 
+SEC("tp_btf/sys_exit")
+int BPF_PROG(moves_returned, struct pt_regs *regs, long ret)
+{
+	struct trip *t;
+
+	if (!counting || !on_rt(bpf_get_smp_processor_id()))
+		return 0;
+	t = trip_of(bpf_get_current_task_btf(), 0);
+	if (!t || t->state != TRIP_CALL)
+		return 0;
+	note(MOVES_BODY, bpf_ktime_get_ns() - t->entered_ns);
+	t->state = TRIP_OUTSIDE;
+	return 0;
+}
+
 static void leaves_rt(struct task_struct *p, struct trip *t, u64 now_ns, bool runnable)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);

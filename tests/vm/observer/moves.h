@@ -23,6 +23,8 @@ enum moves_what {
 	MOVES_TO_BUSY,
 	/* length of times in which RT CPUs idled */
 	MOVES_RT_IDLE,
+	/* on the RT CPU, from the entry into a call to its return: the task was not evicted */
+	MOVES_BODY,
 	MOVES_NR,
 };
 

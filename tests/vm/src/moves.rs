@@ -32,7 +32,11 @@ use skel::{MovesSkel, MovesSkelBuilder};
 
 /// Names of enum moves_what, in its order.
 const WHAT: [&str; intf::moves_what_MOVES_NR as usize] =
-    ["stay", "left", "rt_side", "put", "kick", "to_idle", "to_busy", "rt_idle"];
+    ["stay", "left", "rt_side", "put", "kick", "to_idle", "to_busy", "rt_idle", "body"];
+/// Of evicted tasks, the time on the RT CPU from the entry into the kernel on.
+pub const RT_SIDE: usize = intf::moves_what_MOVES_RT_SIDE as usize;
+/// Of calls that returned on the RT CPU, the time from their entry on.
+pub const BODY: usize = intf::moves_what_MOVES_BODY as usize;
 
 /// Where a scheduler tells its own counters.
 const STATS: &str = "/var/run/scx/root/stats";
@@ -90,14 +94,10 @@ impl Observer {
     pub fn report(&mut self, secs: f64) -> Result<String> {
         // on a busy machine it may take longer
         let secs = self.watch(secs)?;
+        let all = self.times()?;
         let bss = self.skel.maps.bss_data.as_deref_mut().context("the observer has no data")?;
         let mut text = format!("secs\t{secs}\nmoves\t{}\n", bss.moves);
-        for (name, seen) in WHAT.iter().zip(&bss.seen) {
-            // SAFETY: plain numbers, as big as the slice says; the program has stopped counting
-            let bytes = unsafe {
-                std::slice::from_raw_parts(std::ptr::from_ref(seen).cast(), size_of_val(seen))
-            };
-            let times = Times::parse(bytes)?;
+        for (name, times) in WHAT.iter().zip(&all) {
             writeln!(text, "{name}\t{times}")?;
             if *name == "stay" {
                 for us in WASTED_US {
@@ -116,6 +116,19 @@ impl Observer {
             }
         }
         Ok(text)
+    }
+
+    /// The times of each kind, in the order of enum moves_what, seen between start and stop.
+    pub fn times(&self) -> Result<Vec<Times>> {
+        let bss = self.skel.maps.bss_data.as_deref().context("the observer has no data")?;
+        let parse = |seen: &skel::types::times| {
+            // SAFETY: plain numbers, as big as the slice says; the program has stopped counting
+            let bytes = unsafe {
+                std::slice::from_raw_parts(std::ptr::from_ref(seen).cast(), size_of_val(seen))
+            };
+            Times::parse(bytes)
+        };
+        bss.seen.iter().map(parse).collect()
     }
 
     /// What the traced tasks did since the last call, as tests/policy/examples/replay.rs reads
@@ -161,12 +174,22 @@ impl Observer {
         Ok("# task,run_ns,clock_ns,event\n".to_string() + &text.collect::<String>())
     }
 
-    fn watch(&mut self, secs: f64) -> Result<f64> {
+    /// Counts anew from now on.
+    pub fn start(&mut self) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_deref_mut().context("the observer has no data")?;
         bss.seen.fill_with(Default::default);
         bss.idle_since_ns.fill(0);
         bss.moves = 0;
-        self.set_counting(1)?;
+        self.set_counting(1)
+    }
+
+    /// Counts no more.
+    pub fn stop(&mut self) -> Result<()> {
+        self.set_counting(0)
+    }
+
+    fn watch(&mut self, secs: f64) -> Result<f64> {
+        self.start()?;
         let into = Arc::clone(&self.events);
         let mut ring = RingBufferBuilder::new();
         ring.add(&self.skel.maps.events, move |bytes| {
@@ -183,7 +206,7 @@ impl Observer {
             std::thread::sleep(left.min(Duration::from_millis(500)));
             ring.consume()?;
         }
-        self.set_counting(0)?;
+        self.stop()?;
         Ok(began.elapsed().as_secs_f64())
     }
 

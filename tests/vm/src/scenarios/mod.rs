@@ -22,6 +22,7 @@ mod loading;
 mod predict;
 mod preempt;
 mod recording;
+mod residence;
 mod rt1;
 mod rules;
 mod run;
@@ -180,6 +181,7 @@ pub const ALL: &[Scenario] = &[
     rt1::RT1_PLACES,
     wakes::RT0_WAKES,
     wakes::RT1_WAKES,
+    residence::RESIDENCE,
     share::RT_SHARE,
     share::IDLE_RT_USED,
     share::DEADLINE,

@@ -27,9 +27,10 @@ pub const PREEMPT_MODELS: Scenario = Scenario {
     run: models,
 };
 
-const KNOB: &str = "/sys/kernel/debug/sched/preempt";
+/// Shows the preemption model, and sets it.
+pub const KNOB: &str = "/sys/kernel/debug/sched/preempt";
 /// The model of the other scenarios.
-const USUAL: &str = "full";
+pub const USUAL: &str = "full";
 /// Bodies on RT CPUs that a window has to have, where there are any.
 const ENOUGH: u64 = 20;
 
