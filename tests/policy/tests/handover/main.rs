@@ -16,6 +16,9 @@ fn note(log: &Log, entry: u64) {
     log.lock().expect("no panic under the lock").push(entry);
 }
 
+/// 1 MiB, in the words of loom's coroutines.
+const STACK_WORDS: usize = 1 << 17;
+
 /// What an NRT CPU does when it is kicked.
 pub fn drain(ring: &Ring, mut each: impl FnMut(u64)) {
     while !ring.is_empty() && ring.claim() {
@@ -33,7 +36,14 @@ pub fn explore(preemptions: Option<usize>, scene: impl Fn() + Sync + Send + 'sta
     let mut checker = loom::model::Builder::new();
     checker.preemption_bound = preemptions;
     checker.max_branches = 10_000;
-    checker.check(scene);
+    let scene = Arc::new(scene);
+    checker.check(move || {
+        // a panic needs more than the 32 KiB that loom's first thread has
+        let scene = scene.clone();
+        let roomy = thread::Builder::new().stack_size(STACK_WORDS);
+        let scene = roomy.spawn(move || scene()).expect("the scene's thread");
+        scene.join().expect("the scene ends");
+    });
 }
 
 /// The RT CPU evicts `entries` tasks and kicks an NRT CPU for each. Whoever reads, in the end each
