@@ -75,12 +75,16 @@ static __always_inline void note_return(struct artis_cpu *c, struct task_struct 
 #endif
 }
 
-/* @p stops on @c, or is asked to: its section and its account are those of this moment. */
-static __noinline void settle(struct artis_cpu *c, s32 cpu, struct artis_task *t,
-			      struct task_struct *p)
+/*
+ * @p stops on @c, or is asked to: its section and its account are those of this moment. Returns 0.
+ * Global: verified once in each program.
+ */
+__noinline int settle(struct artis_cpu *c __arg_nonnull, s32 cpu,
+		      struct artis_task *t __arg_nonnull, struct task_struct *p __arg_trusted)
 {
 	note_return(c, p);
 	task_charge(c, cpu, t, p);
+	return 0;
 }
 
 #endif /* ARTIS_LEDGER_SECTION_BPF_H */

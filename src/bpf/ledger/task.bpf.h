@@ -81,11 +81,18 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 	group_join(t, t->nrt_cpu);
 }
 
-/* The partition may have changed since it was queued last. */
-static __always_inline void note_partition(const struct task_struct *p, struct artis_task *t)
+/* The partition has changed since @p was queued last. Returns 0. */
+__noinline int renote_affinity(struct task_struct *p __arg_trusted,
+			       struct artis_task *t __arg_nonnull)
+{
+	task_note_affinity(t, p->cpus_ptr);
+	return 0;
+}
+
+static __always_inline void note_partition(struct task_struct *p, struct artis_task *t)
 {
 	if (unlikely(t->partition_gen != partition_gen))
-		task_note_affinity(t, p->cpus_ptr);
+		renote_affinity(p, t);
 }
 
 /*

@@ -63,7 +63,8 @@ static __always_inline bool is_ahead(const struct artis_task *t)
  * level of @here's, then the nearest to @here; one whose core a real-time task
  * uses comes after all others.
  */
-static __noinline s32 pick_idle_nrt(struct task_struct *p, struct artis_task *t, s32 here)
+__noinline s32 pick_idle_nrt(struct task_struct *p __arg_trusted,
+			     struct artis_task *t __arg_nonnull, s32 here)
 {
 	const struct cpumask *nrt;
 	s32 cpu = t->nrt_cpu, shared_core = -EBUSY;
@@ -162,8 +163,8 @@ static __always_inline bool insert_handover(struct task_struct *p, struct artis_
 }
 
 /* The queue of NRT CPU @to and its group; @idle: its idle bit was taken for this task. */
-static __noinline bool insert_group(struct task_struct *p, struct artis_task *t, s32 to, bool idle,
-				    u64 enq_flags)
+__noinline bool insert_group(struct task_struct *p __arg_trusted,
+			     struct artis_task *t __arg_nonnull, s32 to, bool idle, u64 enq_flags)
 {
 	s32 me = bpf_get_smp_processor_id();
 

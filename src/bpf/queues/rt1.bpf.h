@@ -71,15 +71,20 @@ static __always_inline void take_place(const struct task_struct *p, struct artis
 		next_turn(p, t);
 }
 
-/* RT1+ tasks have used up what those of @rank may have of this second of @c. */
-static __always_inline bool is_throttled(const struct artis_cpu *c, u32 rank)
+/* The rest of is_throttled(). Global: verified once in each program. */
+__noinline bool rt1_throttled(struct artis_cpu *c __arg_nonnull, u32 rank)
 {
-	return unlikely(c->rt1.used_ns) &&
-	       artis_rt1_throttled(&c->rt1, &policy, rank, scx_bpf_now());
+	return artis_rt1_throttled(&c->rt1, &policy, rank, scx_bpf_now());
+}
+
+/* RT1+ tasks have used up what those of @rank may have of this second of @c. */
+static __always_inline bool is_throttled(struct artis_cpu *c, u32 rank)
+{
+	return unlikely(c->rt1.used_ns) && rt1_throttled(c, rank);
 }
 
 /* Task @t is not among those who have used up their share of this second of @c. */
-static __always_inline bool may_go_on(const struct artis_cpu *c, const struct artis_task *t)
+static __always_inline bool may_go_on(struct artis_cpu *c, const struct artis_task *t)
 {
 	return !t->rt1 || !is_throttled(c, t->rt1);
 }
@@ -106,9 +111,9 @@ static __always_inline bool keeps_preempted(s32 cpu)
  * like. But a kernel thread of that class is soon gone as a rule: on PREEMPT_RT one runs on this
  * very CPU for each timer, and wakes the task that asks.
  */
-static __always_inline bool gives_way(s32 cpu, u32 rank)
+__noinline bool gives_way(s32 cpu, u32 rank)
 {
-	const struct artis_cpu *c = cpu_of(cpu);
+	struct artis_cpu *c = cpu_of(cpu);
 
 	if (c->curr_rt1 >= rank)
 		return false;
@@ -212,8 +217,8 @@ __noinline s32 lower_nrt(struct artis_task *t, s32 here, s32 except)
 }
 
 /* The same for a task that may not run on all CPUs of the kind. */
-static __noinline s32 lower_allowed(const struct task_struct *p, const struct artis_task *t,
-				    u8 kind)
+__noinline s32 lower_allowed(struct task_struct *p __arg_trusted,
+			     struct artis_task *t __arg_nonnull, u32 kind)
 {
 	u32 rank = t->rt1;
 	s32 cpu, best = -EBUSY;
@@ -257,7 +262,7 @@ static __always_inline void preempt_for_rt1(s32 cpu)
  */
 __noinline bool let_lower_run(s32 cpu, u64 dsq)
 {
-	const struct artis_cpu *c = cpu_of(cpu);
+	struct artis_cpu *c = cpu_of(cpu);
 	struct task_struct *p;
 	u32 seen = 0;
 
