@@ -24,7 +24,8 @@ use crate::worker::{Kind, Spec};
 pub const LOAD_UNLOAD: Scenario = Scenario {
     name: "load_unload",
     what: "loads, runs tasks, unloads by SIGINT and SIGTERM, leaves nothing behind; twice",
-    scope: Scope::Everywhere,
+    // on each kernel, tally, zero_bodies and adopt load and unload it, and serve looks what is left
+    scope: Scope::First,
     boot: &[],
     secs: 13,
     timed: false,
