@@ -103,7 +103,7 @@ fn weights(ctx: &Ctx) -> Result<Outcome> {
     let group = cgroups(ctx)?;
     daemon.ensure_loaded("after cpu.weight")?;
     // nice 10 has weight 110 to 1024 of nice 0; the scheduler sees 10 to 100. A scheduler that took
-    // the square root of weights would give 3.2 and 2
+    // the square root of weights would give 3.2 and 2, and one that ignores them gives 0.98 and 1.00
     within("nice 0 to nice 10, NRT CPUs", shared, 8.0, 11.0)?;
     within("nice 0 to nice 10, one RT CPU", own, 8.0, 11.0)?;
     within("cpu.weight 400 to 100", group, 3.5, 4.5)?;
