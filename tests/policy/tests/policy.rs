@@ -57,6 +57,15 @@ fn whoever_wakes_gets_an_rt_cpu_only_from_the_sleeping_class() {
 }
 
 #[test]
+fn an_rt1_task_that_computes_goes_to_an_rt_cpu_whatever_it_has_had() {
+    let computes =
+        |f: &PlaceIn| f.calm && !f.kernel && !f.unsettled && !f.woken && f.section == SECTION_NONE;
+    for facts in all_places().filter(|f| f.rt1 && computes(f)) {
+        assert_eq!(place(&facts), Place::RtIdle, "{facts:?}");
+    }
+}
+
+#[test]
 fn a_computing_task_stays_until_it_is_ahead_and_leaves_when_displaced() {
     let on_rt = PlaceIn { calm: true, on_rt: true, ..Default::default() };
     assert_eq!(place(&on_rt), Place::RtStay);
