@@ -156,11 +156,11 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
     for (tid, what, expected) in [
         (real, "an adopted task", fifo(50)),
-        (settled, "one whose new priority was undone", fifo(45)),
-        (early, "one that gave up its policy", adopted()),
-        (late, "one that gave up its policy when the daemon was dead", adopted()),
+        (settled, "a task whose new priority was undone", fifo(45)),
+        (early, "a task that gave up its policy", adopted()),
+        (late, "a task that gave up its policy when the daemon was dead", adopted()),
         (orphan, "an orphan of an adopted task", fifo(25)),
-        (ordinary, "one of a parent with SCHED_RESET_ON_FORK", normal),
+        (ordinary, "a child of a parent with SCHED_RESET_ON_FORK", normal),
         (process.cast_signed(), "an adopted thread that has executed a program", fifo(35)),
     ] {
         let now = Policy::of(tid)?;
@@ -193,7 +193,11 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     ensure!(output.contains("children of changed tasks were not remembered"), "{output}");
     daemon.finish()?;
     ensure!(cpus_of(real)? == ctx.all(), "afterwards it is bound to {}", cpus_of(real)?);
-    ensure!(cpus_of(settled)? == ctx.nrt, "one that has bound itself is on {}", cpus_of(settled)?);
+    ensure!(
+        cpus_of(settled)? == ctx.nrt,
+        "a task that has bound itself is on {}",
+        cpus_of(settled)?
+    );
     ensure_ordinary(&mut forgers, "at the end of all")?;
     drop((forgers, workers, execs, parent, resetting));
     fs::remove_file(RULES)?;

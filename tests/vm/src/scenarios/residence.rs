@@ -89,7 +89,7 @@ fn residence(ctx: &Ctx) -> Result<Outcome> {
     observer.start()?;
     let (rt, hold) = (Cpus::one(ctx.rt.first()?), Hold::load(HOLD)?);
     let enough_us = HOLD.as_micros() as f64 * CALLS;
-    // one that has to wait for its turn before it calls, calls elsewhere
+    // a caller that has to wait for its turn first makes the call on another CPU
     until("there were enough calls on the RT CPU", PATIENCE, || {
         calls(ctx, rt, &hold)?;
         Ok(seen(&observer)?[0] >= enough_us)
@@ -104,8 +104,11 @@ fn residence(ctx: &Ctx) -> Result<Outcome> {
     let (sum, max) = (told_us / sum_us - 1.0, told_max_us / max_us - 1.0);
     figure("residence_sum_apart", format!("{sum:.4}"), "shares");
     figure("residence_max_apart", format!("{max:.4}"), "shares");
-    ensure!(sum.abs() <= APART_MAX, "the daemon tells {sum:+.3} of the sections' time more");
-    ensure!(max.abs() <= APART_MAX, "the daemon tells {max:+.3} more of the longest section");
+    ensure!(sum.abs() <= APART_MAX, "the daemon's sum is off by {sum:+.3} of the observer's");
+    ensure!(
+        max.abs() <= APART_MAX,
+        "the daemon's longest section is off by {max:+.3} of the observer's"
+    );
     daemon.ensure_loaded("after the calls")?;
     daemon.finish()?;
     write(KNOB, USUAL)?;
