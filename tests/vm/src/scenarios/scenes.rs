@@ -73,7 +73,7 @@ const SUM_TOLERANCE: f64 = 0.01;
 const CLAIMED_MAX: f64 = 0.01;
 /// Of a task's time, how much the observer may see besides: it begins to count when the task has
 /// its name, lollobrigida when the task has prepared itself, which takes some 40 ms of at least
-/// 1,100. With a CPU that is left out it is 0.24.
+/// 1,100. With a CPU that is left out it is 0.56.
 const UNTOLD_MAX: f64 = 0.1;
 /// Relative difference of the instructions of two runs.
 const WORK_TOLERANCE: f64 = 0.01;
