@@ -159,12 +159,8 @@ int BPF_PROG(moves_returned, struct pt_regs *regs, long ret)
 
 static void leaves_rt(struct task_struct *p, struct trip *t, u64 now_ns, bool runnable)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
-	bool inside = t->state == TRIP_FAULT;
+	bool inside = t->state == TRIP_CALL || t->state == TRIP_FAULT;
 
-	/* an interrupt of user mode leaves -1 there: the call that was noted is over */
-	if (t->state == TRIP_CALL)
-		inside = (long)BPF_CORE_READ(regs, orig_ax) >= 0;
 	t->state = TRIP_OUTSIDE;
 	if (!inside || !runnable)
 		return;

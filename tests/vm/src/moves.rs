@@ -118,13 +118,16 @@ impl Observer {
         Ok(text)
     }
 
-    /// The times of each kind, in the order of enum moves_what, seen between start and stop.
+    /// The times of each kind, in the order of enum moves_what, since the start; up to a stop, or
+    /// up to now.
     pub fn times(&self) -> Result<Vec<Times>> {
         let bss = self.skel.maps.bss_data.as_deref().context("the observer has no data")?;
         let parse = |seen: &skel::types::times| {
-            // SAFETY: plain numbers, as big as the slice says; the program has stopped counting
+            // SAFETY: a valid, aligned struct of ours; volatile, since the program may still count
+            let seen = unsafe { std::ptr::from_ref(seen).read_volatile() };
+            // SAFETY: plain numbers, as big as the slice says
             let bytes = unsafe {
-                std::slice::from_raw_parts(std::ptr::from_ref(seen).cast(), size_of_val(seen))
+                std::slice::from_raw_parts(std::ptr::from_ref(&seen).cast(), size_of_val(&seen))
             };
             Times::parse(bytes)
         };
