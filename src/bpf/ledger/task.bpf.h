@@ -89,6 +89,7 @@ __noinline int renote_affinity(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
+/* The partition may have changed since @p was queued last. */
 static __always_inline void note_partition(struct task_struct *p, struct artis_task *t)
 {
 	if (unlikely(t->partition_gen != partition_gen))

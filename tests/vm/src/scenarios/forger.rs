@@ -156,7 +156,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
     for (tid, what, expected) in [
         (real, "an adopted task", fifo(50)),
-        (settled, "a task whose new priority was undone", fifo(45)),
+        (settled, "a task with a new priority that was undone", fifo(45)),
         (early, "a task that gave up its policy", adopted()),
         (late, "a task that gave up its policy when the daemon was dead", adopted()),
         (orphan, "an orphan of an adopted task", fifo(25)),

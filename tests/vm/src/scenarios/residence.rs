@@ -19,7 +19,7 @@ use crate::hold::Hold;
 use crate::moves::{BODY, Observer, RT_SIDE};
 use crate::policy::gettid;
 
-/// Catches: a kernel section on an RT CPU whose time the daemon does not tell, or tells wrong.
+/// Catches: time of kernel sections on RT CPUs that the daemon does not tell, or tells wrong.
 /// Without preemption, a call of [`HOLD`] is a section of [`HOLD`]: long enough that what the host
 /// does between the hooks of the two does not matter.
 pub const RESIDENCE: Scenario = Scenario {
