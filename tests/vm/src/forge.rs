@@ -54,7 +54,7 @@ fn forger(code: u64, done: &mpsc::Sender<Result<()>>) -> Result<()> {
         // anew in each round: the scheduler may have given it another one meanwhile
         claim(code)?;
         ensure_ordinary(own, code)?;
-        let mut child = Command::new("sleep").arg("0.05").stdin(Stdio::null()).spawn()?;
+        let mut child = Command::new("sleep").arg("0.4").stdin(Stdio::null()).spawn()?;
         while child.try_wait()?.is_none() {
             ensure_ordinary(child.id().cast_signed(), code)?;
             ensure_ordinary(own, code)?;

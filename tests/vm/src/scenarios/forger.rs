@@ -30,7 +30,7 @@ pub const FORGER: Scenario = Scenario {
     what: "a task gets back what it was, and nothing that it says it was",
     scope: Scope::First,
     boot: &[],
-    secs: 29,
+    secs: 43,
     timed: false,
     complaints: &[],
     run: forger,
@@ -102,6 +102,8 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     let mut workers =
         Workers::start("real", [50, 60, 61, 62].map(sleeper).into_iter().chain([forks]))?;
     workers.wait_begun()?;
+    // it keeps a CPU from the programs under test
+    workers.freeze_one(FORKS, true)?;
     let [real, early, late, settled] = [0, 1, 2, 3].map(|i| workers.pid(i).cast_signed());
     ensure_ordinary(&mut forgers, "before the start")?;
 
@@ -123,6 +125,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     let resets = Policy { reset_on_fork: true, ..fifo(26) };
     let mut resetting = Parent::start(ctx.all(), resets)?;
     let daemon = ctx.load(&["--adopt", "--config", RULES])?;
+    workers.freeze_one(FORKS, false)?;
     for tid in [real, early, late, parent.tid()] {
         becomes(tid, "a real-time task is adopted", adopted())?;
     }

@@ -127,6 +127,7 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     turns(ctx, &mut observer)?;
     low_limits(ctx, &mut observer)?;
     used_up(ctx, &mut observer)?;
+    goes_on(ctx, &mut observer)?;
     daemon.ensure_loaded("at the end")?;
     drop(stats);
     daemon.finish()?;
@@ -229,6 +230,24 @@ fn used_up(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     figure("high_beside_low", format!("{least:.2}"), "CPUs");
     ensure!(least >= HIGH, "the higher one had {least:.2} of a CPU while a lower one ran");
     told(ctx, &["set", "rt1-limits", "none"], 0)?;
+    Ok(())
+}
+
+/// One that is alone on an NRT CPU and may not use the idle RT CPU, but one where a higher one computes,
+/// goes on where it is. It had 0.99 and more of a CPU, and 0.76 where nobody woke its CPU once it was back
+/// in the queue.
+fn goes_on(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
+    let (rt, nrt) = (Cpus::one(ctx.rt.first()?), Cpus::one(ctx.nrt.first()?));
+    let specs = [rt, Cpus(rt.0 | nrt.0)].map(|cpus| Spec::new(Kind::Spin).on(cpus));
+    let mut workers = Workers::start("goes-on", specs)?;
+    workers.wait_begun()?;
+    let first = observer.watch((0..2).map(|i| workers.pid(i)))?;
+    for (i, rank) in [60, 30].into_iter().enumerate() {
+        set(ctx, workers.pid(i), rank, false)?;
+    }
+    pause(0.5);
+    let seen = watch(observer, 2.0, "30 on an NRT CPU, 60 on the only RT CPU that it may use")?;
+    ensure!(seen[first + 1] >= 0.95, "it had {:.2} of its CPU", seen[first + 1]);
     Ok(())
 }
 
