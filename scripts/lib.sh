@@ -151,7 +151,7 @@ apt_unpack() {
 }
 
 # head_of_report TITLE COMMAND KERNELS LOAD [PEER]...: what a report of measurements begins with.
-# It names the commit, and says whether the sources differ from it: tests/readme.rs reads that.
+# It names the commit, and says whether the sources differ from it: tests/documents/readme.rs reads that.
 head_of_report() {
     local title=$1 command=$2 kernels=$3 load=$4 image p code versions
     shift 4

@@ -26,7 +26,7 @@ function ratios(a, b,    i, n, of, to, list) {
     for (i = 1; i <= n; i++) list = list " " ratio(of[i], to[i])
     return list
 }
-# figure(): a row of the table that tests/readme.rs reads, with its head before the first one. values: a list,
+# figure(): a row of the table that tests/documents/readme.rs reads, with its head before the first one. values: a list,
 # one for each round; window: what each side had in a round. kernel, bench: see evaluate in lib.sh.
 function figure(what, values, decimals, unit, window,    form, a) {
     if (!figures++) printf "\n%-40s %3s %10s %10s %10s unit, order\n", "figures", "n", "lowest", "median", "highest"

@@ -2,7 +2,7 @@
 /*
  * Counter ids. One enum names an event from BPF to the screen: Rust has the
  * title and the description of each in src/userspace/model/describe.rs, and
- * tests/contract.rs fails when a counter is not incremented or not described.
+ * tests/documents/contract.rs fails when a counter is not incremented or not described.
  */
 #ifndef ARTIS_ABI_STAT_H
 #define ARTIS_ABI_STAT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Each figure that the outlets show, described once: the statistics server,
-//! `--help-stats`, the view and tests/contract.rs all read it here.
+//! `--help-stats`, the view and tests/documents/contract.rs all read it here.
 
 use std::collections::BTreeMap;
 

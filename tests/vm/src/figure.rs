@@ -28,7 +28,7 @@ pub fn figure(name: &str, value: impl Display, unit: &str) {
 
 /// Prints a figure of a comparison. `order` says in which order the two sides took turns, and
 /// the window that each of them had: "ABBA, 512 wake-ups each". README quotes no comparison with
-/// another order than "ABBA" and "alternating" (tests/readme.rs).
+/// another order than "ABBA" and "alternating" (tests/documents/readme.rs).
 pub fn compared(name: &str, value: impl Display, unit: &str, order: &str) {
     let value = value.to_string();
     let figure = Figure { name: name.into(), value, unit: unit.into(), order: order.into() };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Stories of tasks made by hand; tests/story.rs tells those of a real recording.
+//! Stories of tasks made by hand; tests/recorded/story.rs tells those of a real recording.
 
 use super::*;
 use crate::model::{CauseMetrics, Hist, History, Metrics, Placed, SLOTS, TaskMetrics};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Traces of events made by hand; tests/story.rs has one of a real recording.
+//! Traces of events made by hand; tests/recorded/story.rs has one of a real recording.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

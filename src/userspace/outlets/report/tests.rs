@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is gathered; tests/report_browser.rs looks at the page.
+//! What is gathered; tests/recorded/browser.rs looks at the page.
 
 use std::sync::Arc;
 

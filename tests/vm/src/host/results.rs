@@ -65,7 +65,7 @@ impl Results {
         self.0.entry((kernel.into(), scenario.into())).or_default()
     }
 
-    /// Two tables of words, for tests/readme.rs and people. Empty without trials.
+    /// Two tables of words, for tests/documents/readme.rs and people. Empty without trials.
     #[must_use]
     pub fn tables(&self) -> String {
         if self.0.is_empty() {

@@ -157,9 +157,12 @@ pub const ANNEX_B: Scenario = Scenario {
     run: annex_b,
 };
 
-/// Of the tasks' number on each RT CPU.
+/// Of the tasks' number on each RT CPU. At duty 90 %, 3 are there instead of 1 where loads do not count
+/// real-time tasks.
 const ANNEX_B_OFF: f64 = 0.35;
-/// Coefficient of variation of the tasks' run time.
+/// Coefficient of variation of the tasks' run time. 0.087, 0.030, 0.064 and 0.004 were seen on 2026-11-23
+/// at the four duties, so this fails: 13 tasks do not fit on four CPUs, and those that do not are not
+/// moved on evenly. 1.0 at duty 90 % where loads do not count real-time tasks.
 const VARIATION: f64 = 0.05;
 /// Duties of the FIFO tasks, percent.
 const DUTIES: [u32; 4] = [0, 50, 75, 90];

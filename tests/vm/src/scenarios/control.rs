@@ -42,7 +42,10 @@ fn ctl(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("ctl", kinds.map(Spec::new))?;
     workers.wait_begun()?;
     let mut stats = daemon.stats()?;
+    // commands take four times as long beside them
+    workers.freeze(true)?;
     values(ctx, &mut stats)?;
+    workers.freeze(false)?;
     workers.ensure_progress(2.0, "after values were changed")?;
     daemon.ensure_loaded("after values were changed")?;
 

@@ -70,7 +70,8 @@ fn recording(ctx: &Ctx) -> Result<Outcome> {
     workers.freeze(false)?;
     metrics_agree(&mut stats)?;
 
-    // each short process has its records, and the ring is not emptied
+    // each short process has its records, and the ring is not emptied; the others would only hold it up
+    workers.freeze(true)?;
     let forks = workers.add(Spec::new(Kind::Fork))?;
     let full = record(ctx, "full", &["--runs", "--events"])?;
     daemon.signal(Signal::SIGSTOP)?;

@@ -58,7 +58,7 @@ const RT: Cpus = Cpus(0b1010);
 /// Where a real-time task computes.
 const HOGGED: Cpus = Cpus(0b0010);
 /// Evictions that are provoked, and times that it is tried at most.
-const PROVOKED: u64 = 80;
+const PROVOKED: u64 = 50;
 const TURNS: u32 = 400;
 /// Evictions that must go where they should, percent; 98 do. By chance it is half of them: 62 without
 /// the real-time task. It is 84 where siblings are not avoided, and 0 where the nearest idle CPU is not

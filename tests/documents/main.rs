@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is written down is what the code does.
+
+mod contract;
+mod readme;
+mod schema;
+mod statistics;
