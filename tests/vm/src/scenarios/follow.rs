@@ -24,7 +24,7 @@ pub const FOLLOW: Scenario = Scenario {
     what: "followers move a tenth as often, within the rules; producers end; pairs are learned",
     scope: Scope::First,
     boot: &["--icount"],
-    secs: 45,
+    secs: 58,
     timed: false,
     complaints: &[],
     run: follow,

@@ -112,11 +112,11 @@ const CAP_OFF: f64 = 0.1;
 /// Times that the hog comes anew. No task was seen beneath it in any of them, and one in each where
 /// nobody takes them back.
 const TURNS: usize = 5;
-/// Before each, seconds: the CPU's real-time share is small again, and computing tasks wait there.
-const FORGOTTEN: f64 = 1.5;
-/// After the hog has come, seconds, until nobody may wait beneath it any more: --rescue-us and the
+/// Before each: the CPU's real-time share is small again, and computing tasks wait there.
+const FORGOTTEN_S: f64 = 1.5;
+/// After the hog has come, until nobody may wait beneath it any more: --rescue-us and the
 /// millisecond between two looks, with time to spare.
-const RESCUED: f64 = 0.08;
+const RESCUED_S: f64 = 0.08;
 
 fn hog_load(ctx: &Ctx) -> Result<Outcome> {
     let hogged = ctx.rt.first()?;
@@ -155,7 +155,7 @@ fn hog_load(ctx: &Ctx) -> Result<Outcome> {
         weight >= 100.0 && (load / expected - 1.0).abs() <= CAP_OFF,
         "load {load:.1} at weight {weight:.0}, expected {expected:.1}"
     );
-    ensure!(beneath == 0, "{beneath} tasks wait beneath the hog {RESCUED} s after it came");
+    ensure!(beneath == 0, "{beneath} tasks wait beneath the hog {RESCUED_S} s after it came");
     Ok(Outcome::Passed)
 }
 
@@ -170,9 +170,9 @@ fn beneath(
     let mut left = 0;
     for _ in 0..TURNS {
         hog.freeze(true)?;
-        pause(FORGOTTEN);
+        pause(FORGOTTEN_S);
         hog.freeze(false)?;
-        pause(RESCUED);
+        pause(RESCUED_S);
         let stands = observer.stands()?;
         left += stands[watched.clone()].iter().filter(|s| queues.contains(s)).count();
     }

@@ -125,8 +125,9 @@ fn evened_out(observer: &mut Occupancy) -> Result<()> {
     let seen = window(observer, 1.0)?;
     let (one, other): (Vec<usize>, Vec<usize>) =
         (0..workers.len()).partition(|i| seen.tasks[*i].run_ns[&0] > 0);
-    say(&format!("{one:?} and {other:?}"));
+    say(&format!("on the sockets are the tasks {one:?} and {other:?}"));
     let (most, least) = if one.len() > other.len() { (one, other) } else { (other, one) };
+    ensure!(most.len() >= 3 && !least.is_empty(), "control: no three tasks here and one there");
     let kept = [&most[..3], &least[..1]].concat();
     for i in (0..workers.len()).filter(|i| !kept.contains(i)) {
         workers.freeze_one(i, true)?;

@@ -31,7 +31,7 @@ pub const RT1_WAKES: Scenario = Scenario {
     what: "an adopted periodic task wakes up as it does in SCHED_FIFO, on RT CPUs",
     scope: Scope::First,
     boot: &["--icount"],
-    secs: 26,
+    secs: 37,
     timed: false,
     complaints: &[],
     run: rt1_wakes,
