@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 
 use crate::cpus::Cpus;
+use crate::guest::pause;
 use crate::skeleton;
 use crate::spread::{CpuTime, Snapshot, TaskTime};
 use crate::work::monotonic_ns;
@@ -131,6 +132,13 @@ impl Occupancy {
             (t.moves, t.evictions, t.wasted) = (w.moves, w.evictions, w.wasted);
         }
         Ok(Snapshot { at_ns: monotonic_ns()?, cpus, tasks })
+    }
+
+    /// What happens in the next `secs`.
+    pub fn over(&mut self, secs: f64) -> Result<Snapshot> {
+        let before = self.snapshot()?;
+        pause(secs);
+        Ok(self.snapshot()?.since(&before))
     }
 
     /// Evictions since the last call, by kind.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Scenes of a few lines, run by processes forked from the test.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::time::Duration;
 
 use lollobrigida::actor;

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::process::{Command as Plain, Stdio};
 use std::time::{Duration, Instant};
 
-use assert_cmd::Command;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-const BIN: &str = env!("CARGO_BIN_EXE_lollobrigida");
+use crate::{BIN, lollobrigida, scene_in};
 
 const SCENE: &str = r#"
 why = "to test the command line"
@@ -30,16 +29,6 @@ period_us = 5000
 burst_us = 500
 duration_ms = 40
 "#;
-
-fn scene_in(dir: &Path, text: &str) -> String {
-    let path = dir.join("mine.toml");
-    fs::write(&path, text).expect("written");
-    path.display().to_string()
-}
-
-fn lollobrigida(args: &[&str]) -> assert_cmd::assert::Assert {
-    Command::new(BIN).args(args).assert()
-}
 
 fn json_of(text: &[u8]) -> Value {
     serde_json::from_slice(text).expect("JSON")

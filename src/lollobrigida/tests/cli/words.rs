@@ -10,7 +10,7 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-const BIN: &str = env!("CARGO_BIN_EXE_lollobrigida");
+use crate::{lollobrigida, scene_in};
 
 /// One task that computes for a while and one that keeps a period.
 const SCENE: &str = r#"
@@ -33,16 +33,6 @@ period_us = 5000
 burst_us = 500
 duration_ms = 40
 "#;
-
-fn lollobrigida(args: &[&str]) -> assert_cmd::assert::Assert {
-    Command::new(BIN).args(args).assert()
-}
-
-fn scene_in(dir: &Path, text: &str) -> String {
-    let path = dir.join("mine.toml");
-    fs::write(&path, text).expect("written");
-    path.display().to_string()
-}
 
 fn stdout_of(args: &[&str]) -> String {
     let done = lollobrigida(args).success();

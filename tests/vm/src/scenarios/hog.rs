@@ -110,11 +110,11 @@ const CAP: f64 = 65.0;
 /// Of it, relative; 0.00 was seen, and 5.3 without the cap.
 const CAP_OFF: f64 = 0.1;
 /// Times that the hog comes anew. No task was seen beneath it in any of them, and one in each where
-/// nobody takes them back.
+/// they are not taken back.
 const TURNS: usize = 5;
 /// Before each: the CPU's real-time share is small again, and computing tasks wait there.
 const FORGOTTEN_S: f64 = 1.5;
-/// After the hog has come, until nobody may wait beneath it any more: --rescue-us and the
+/// After the hog has come; by then all tasks have left its CPU's queues: --rescue-us and the
 /// millisecond between two looks, with time to spare.
 const RESCUED_S: f64 = 0.08;
 

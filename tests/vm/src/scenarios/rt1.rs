@@ -69,9 +69,7 @@ fn shares(seen: &Snapshot) -> Vec<f64> {
 }
 
 fn watch(observer: &mut Occupancy, secs: f64, what: &str) -> Result<Vec<f64>> {
-    let before = observer.snapshot()?;
-    pause(secs);
-    let shares = shares(&observer.snapshot()?.since(&before));
+    let shares = shares(&observer.over(secs)?);
     let text: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
     say(&format!("{what}: {}", text.join(" ")));
     Ok(shares)
@@ -235,8 +233,8 @@ fn used_up(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
 }
 
 /// One that is alone on an NRT CPU and may not use the idle RT CPU, but one where a higher one computes,
-/// goes on where it is. It had 0.99 and more of a CPU, and 0.76 where nobody woke its CPU once it was back
-/// in the queue.
+/// goes on where it is. It had 0.99 and more of a CPU, and 0.76 where its CPU is not woken once the task is
+/// back in the queue.
 fn goes_on(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     let (rt, nrt) = (Cpus::one(ctx.rt.first()?), Cpus::one(ctx.nrt.first()?));
     let specs = [rt, Cpus(rt.0 | nrt.0)].map(|cpus| Spec::new(Kind::Spin).on(cpus));

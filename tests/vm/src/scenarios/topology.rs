@@ -41,10 +41,11 @@ pub const SMT: Scenario = Scenario {
 };
 
 /// Catches, by the auditor: tasks that are moved to a queue that none of their CPUs serves, as cpusets
-/// and numactl bring it about; an idle CPU that a task is queued for and that nobody wakes.
+/// and numactl bring it about; an idle CPU that a task is queued for and that is not woken.
 pub const BOUND: Scenario = Scenario {
     name: "bound",
-    what: "two sockets, five tasks bound to one of them and one to the other: none stands still",
+    what: "two sockets, five tasks bound to one of them and one to the other: none stands still; \
+           tasks that may leave a CPU run on the idle ones at once",
     scope: Scope::First,
     boot: TWO_LLCS.boot,
     secs: 22,
@@ -68,7 +69,7 @@ const RIGHT_PCT: u64 = 90;
 const ENOUGH: u64 = 30;
 /// Idle part of a CPU while there are more computing tasks than CPUs; 0.00 was seen. And how many CPUs
 /// are idle soon after such tasks may leave the one CPU that they were bound to: 0.04 was seen, 1.08
-/// where nobody wakes them.
+/// where they are not woken.
 const IDLE: f64 = 0.1;
 /// Times that tasks bound to one CPU may leave it.
 const WIDENED: usize = 30;
@@ -115,16 +116,9 @@ fn evened_out(observer: &mut Occupancy) -> Result<()> {
     let mut workers = Workers::start("entering", [Kind::Enter; 8].map(Spec::new))?;
     workers.wait_begun()?;
     let first = observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
-    let window = |observer: &mut Occupancy, secs| -> Result<Snapshot> {
-        let before = observer.snapshot()?;
-        pause(secs);
-        let mut seen = observer.snapshot()?.since(&before);
-        seen.tasks.drain(..first);
-        Ok(seen)
-    };
-    let seen = window(observer, 1.0)?;
+    let tasks = &observer.over(1.0)?.tasks[first..];
     let (one, other): (Vec<usize>, Vec<usize>) =
-        (0..workers.len()).partition(|i| seen.tasks[*i].run_ns[&0] > 0);
+        (0..workers.len()).partition(|i| tasks[*i].run_ns[&0] > 0);
     say(&format!("on the sockets are the tasks {one:?} and {other:?}"));
     let (most, least) = if one.len() > other.len() { (one, other) } else { (other, one) };
     ensure!(most.len() >= 3 && !least.is_empty(), "control: no three tasks here and one there");
@@ -133,8 +127,8 @@ fn evened_out(observer: &mut Occupancy) -> Result<()> {
         workers.freeze_one(i, true)?;
     }
     pause(1.0);
-    let mut seen = window(observer, 4.0)?;
-    seen.tasks = kept.iter().map(|i| seen.tasks[*i].clone()).collect();
+    let mut seen = observer.over(4.0)?;
+    seen.tasks = kept.iter().map(|i| seen.tasks[first + i].clone()).collect();
     let (part, cv) = mean_cv(&seen.parts());
     say(&format!("tasks that enter the kernel: {}", seen.table()));
     say(&format!("  run time {part:.3} of a CPU each, CV {cv:.3}"));
@@ -173,9 +167,7 @@ fn bound(ctx: &Ctx) -> Result<Outcome> {
         bind(Cpus::one(0))?;
         pause(0.02);
         bind(ctx.all())?;
-        let before = observer.snapshot()?;
-        pause(0.01);
-        let seen = observer.snapshot()?.since(&before);
+        let seen = observer.over(0.01)?;
         idle.push(ctx.all().iter().map(|cpu| seen.idle(cpu)).sum::<f64>());
     }
     let (idle, _) = mean_cv(&idle);
