@@ -38,16 +38,23 @@ struct {
 	__type(value, struct obs_offence);
 } offenders SEC(".maps");
 
+/* handle_mm_fault(), known from the first fault on */
+u64 fault_handler;
+
+/* the bytes at its begin from which trampolines are called, ENDBR and CALL; and more than it has */
+#define PATCHED_BYTES 9
+#define FUNCTION_BYTES_MAX 16384
+
+/* the kernel stack of the task that is switched in, by CPU: sched_switch is not preempted */
+u64 stacks[OBS_MAX_CPUS][OBS_FRAMES];
+
 struct inside {
 	/* the endangering call that the task is inside: number + 1, 0 outside */
 	u32 call;
 	/* its priority was changed on behalf of another task meanwhile */
 	u32 boosted;
-	/* it handles a fault of user mode */
+	/* the last fault that it handled was one of user mode */
 	u32 fault;
-	u32 pad;
-	/* where user mode was when that fault began */
-	u64 fault_ip;
 };
 
 struct {
@@ -176,17 +183,39 @@ static bool inside_call(struct task_struct *p, struct inside *in)
 	return in->call;
 }
 
-/*
- * Is @p inside the fault still? fault_end() is left out where another task was preempted in it on
- * that CPU. But a frame of another place in user mode is that of a later entry.
- */
-static bool inside_fault(struct task_struct *p, struct inside *in)
+/* Is this address in handle_mm_fault(), behind what calls a trampoline? */
+static bool in_fault_handler(u64 address)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	static const char handler[] = "handle_mm_fault";
+	char name[sizeof(handler)];
 
-	if (in->fault && BPF_CORE_READ(regs, ip) != in->fault_ip)
-		in->fault = 0;
-	return in->fault;
+	/* names are looked up for few addresses only */
+	if (address - fault_handler <= PATCHED_BYTES ||
+	    address - fault_handler > FUNCTION_BYTES_MAX)
+		return false;
+	BPF_SNPRINTF(name, sizeof(name), "%ps", (void *)address);
+	return !bpf_strncmp(name, sizeof(name), handler);
+}
+
+/*
+ * Is @p, which is switched in on @cpu, inside the fault still? Its kernel stack tells. A program at
+ * the end of handle_mm_fault() would not: the kernel leaves it out where another task was preempted
+ * in it on that CPU.
+ */
+static bool inside_fault(struct task_struct *p, struct inside *in, u32 cpu)
+{
+	u64 *stack = stacks[cpu];
+	long got;
+	int i;
+
+	if (!in->fault)
+		return false;
+	got = bpf_get_task_stack(p, stack, sizeof(stacks[0]), 0);
+	for (i = 0; i < OBS_FRAMES && i * (long)sizeof(u64) < got; i++)
+		if (in_fault_handler(stack[i]))
+			return true;
+	in->fault = 0;
+	return false;
 }
 
 SEC("tp_btf/sched_switch")
@@ -194,6 +223,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct inside *in;
+	bool fault;
 
 	if (!counting || !on_rt(cpu) || cpu >= OBS_MAX_CPUS)
 		return 0;
@@ -201,46 +231,41 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if ((next->flags & (PF_KTHREAD_ | PF_EXITING_)) || next->migration_disabled)
 		return 0;
 	in = bpf_task_storage_get(&insides, next, NULL, 0);
-	if (!in || !(inside_call(next, in) || inside_fault(next, in)) ||
-	    who_is(next) != WHO_SUBJECT)
+	if (!in || who_is(next) != WHO_SUBJECT)
 		return 0;
+	fault = inside_fault(next, in, cpu);
+	if (!inside_call(next, in) && !fault)
+		return 0;
+	if (fault)
+		__sync_fetch_and_add(&seen[cpu].resumed_faults, 1);
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
 	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,
 		in->call ? in->call - 1 : OBS_NR_FAULT);
 	return 0;
 }
 
-SEC("fentry/handle_mm_fault")
-int BPF_PROG(fault, struct vm_area_struct *vma, unsigned long address, unsigned int flags)
+SEC("kprobe.multi/handle_mm_fault")
+int fault(struct pt_regs *ctx)
 {
+	u32 flags = (u32)PT_REGS_PARM3(ctx), cpu = bpf_get_smp_processor_id();
 	struct task_struct *p = bpf_get_current_task_btf();
-	u32 cpu = bpf_get_smp_processor_id();
+	bool user = flags & FAULT_FLAG_USER_;
 	struct inside *in;
 
-	if (!counting || cpu >= OBS_MAX_CPUS || !(flags & FAULT_FLAG_USER_))
+	fault_handler = bpf_get_func_ip(ctx);
+	if (!counting || cpu >= OBS_MAX_CPUS || who_is(p) != WHO_SUBJECT)
 		return 0;
-	if (who_is(p) != WHO_SUBJECT)
-		return 0;
-	in = bpf_task_storage_get(&insides, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	in = bpf_task_storage_get(&insides, p, NULL, user ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (in) {
-		in->fault = 1;
-		in->fault_ip = PT_REGS_IP((struct pt_regs *)bpf_task_pt_regs(p));
-		in->boosted = 0;
+		in->fault = user;
+		in->boosted &= !user;
 	}
+	if (!user)
+		return 0;
 	__sync_fetch_and_add(&seen[cpu].faults, 1);
 	if (on_rt(cpu))
 		offence(p, cpu, flags & FAULT_FLAG_TRIED_ ? OBS_CAUSE_FAULT_AGAIN : OBS_CAUSE_FAULT,
 			OBS_NR_FAULT);
-	return 0;
-}
-
-SEC("fexit/handle_mm_fault")
-int BPF_PROG(fault_end)
-{
-	struct inside *in = bpf_task_storage_get(&insides, bpf_get_current_task_btf(), NULL, 0);
-
-	if (in)
-		in->fault = 0;
 	return 0;
 }
 

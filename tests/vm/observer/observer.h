@@ -26,6 +26,8 @@ enum observer_limits {
 	OBS_FEW_CPUS = 8,
 	/* kinds of evictions that are kept apart */
 	OBS_EVICTIONS = 4096,
+	/* of a task's kernel stack, the inner ones */
+	OBS_FRAMES = 64,
 	/* wake-ups of one task that are kept */
 	OBS_WAKES = 512,
 };
@@ -67,7 +69,8 @@ struct obs_cpu {
 	/* endangering bodies of those that are exempt */
 	u64 pinned;
 	u64 realtime;
-	u64 pad;
+	/* of those resumed: inside a fault */
+	u64 resumed_faults;
 };
 
 /* Key and value of the map that names the culprits. */

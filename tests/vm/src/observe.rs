@@ -43,6 +43,8 @@ pub struct Seen {
     pub faults: u64,
     /// Times that a task inside an endangering body was switched in (RT CPUs only).
     pub resumed: u64,
+    /// Those of them that were inside a fault (RT CPUs only).
+    pub resumed_faults: u64,
     /// Preempt-off sections inside endangering bodies (RT CPUs only).
     pub sections: u64,
     /// Endangering bodies of tasks that may run on no NRT CPU.
@@ -77,10 +79,6 @@ pub struct Report {
     pub rt: Seen,
     /// On all others.
     pub nrt: Seen,
-    /// Ends of faults that it missed since it was attached, because it was itself preempted at
-    /// such an end on that CPU. The registers that a task entered the kernel with tell that it is
-    /// not inside any more.
-    pub missed_ends: u64,
     /// The worst first, at most 20.
     pub offenders: Vec<Offender>,
 }
@@ -96,11 +94,10 @@ impl Report {
     pub fn ensure_clean(&self) -> Result<()> {
         ensure!(
             self.offences() == 0,
-            "on RT CPUs {} bodies, {} faults, {} resumed with {} ends missed\n{}",
+            "on RT CPUs {} bodies, {} faults, {} resumed\n{}",
             self.rt.endangering,
             self.rt.faults,
             self.rt.resumed,
-            self.missed_ends,
             self.culprits()
         );
         Ok(())
@@ -178,15 +175,16 @@ impl Observer {
         self.set_counting(1)
     }
 
-    /// Stops counting; an error if the program that sees calls was left out for one because it ran
-    /// already on that CPU: that call may have been the one.
+    /// Stops counting; an error if the programs that see calls and faults were left out for one
+    /// because another ran already on that CPU: that one may have been an offence.
     pub fn end(&mut self) -> Result<Report> {
         let secs = self.began.elapsed().as_secs_f64();
         self.set_counting(0)?;
         let missed = self.missed()? - self.missed_before;
-        ensure!(missed == 0, "the observer missed {missed} calls: what it has seen shows nothing");
-        let progs = &self.skel.progs;
-        let missed_ends = misses(progs.fault_end.name())?;
+        ensure!(
+            missed == 0,
+            "the observer missed {missed} calls or faults: what it has seen shows nothing"
+        );
         let rt_cpus = self.rt;
         let (mut rt, mut nrt) = (Seen::default(), Seen::default());
         for (cpu, c) in (0u32..).zip(self.bss()?.seen.iter()) {
@@ -195,11 +193,12 @@ impl Observer {
             to.other += c.other;
             to.faults += c.faults;
             to.resumed += c.resumed;
+            to.resumed_faults += c.resumed_faults;
             to.sections += c.sections;
             to.pinned += c.pinned;
             to.realtime += c.realtime;
         }
-        Ok(Report { secs, rt, nrt, missed_ends, offenders: self.offenders()? })
+        Ok(Report { secs, rt, nrt, offenders: self.offenders()? })
     }
 
     /// Counts for so long.
@@ -219,7 +218,8 @@ impl Observer {
     }
 
     fn missed(&self) -> Result<u64> {
-        misses(self.skel.progs.body.name())
+        let progs = &self.skel.progs;
+        Ok(misses(progs.body.name())? + misses(progs.fault.name())?)
     }
 
     fn offenders(&self) -> Result<Vec<Offender>> {

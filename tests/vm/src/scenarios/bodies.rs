@@ -149,6 +149,7 @@ fn control(observer: &mut Observer) -> Result<()> {
     ensure!(seen.rt.endangering > 1000, "control: the observer is blind on RT CPUs");
     ensure!(seen.rt.faults > 100, "control: the observer sees no faults on RT CPUs");
     ensure!(seen.rt.resumed > 5, "control: the observer sees no resumed tasks");
+    ensure!(seen.rt.resumed_faults > 5, "control: it sees no tasks resumed inside a fault");
     Ok(())
 }
 
@@ -192,17 +193,17 @@ fn window(who: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Res
 
 fn tell(who: &str, r: &Report) {
     say(&format!(
-        "{who}, {:.1} s: RT {} endangering, {} other, {} faults, {} resumed; \
-         NRT {} endangering, {} other, {} faults; {} ends missed",
+        "{who}, {:.1} s: RT {} endangering, {} other, {} faults, {} resumed, {} inside a fault; \
+         NRT {} endangering, {} other, {} faults",
         r.secs,
         r.rt.endangering,
         r.rt.other,
         r.rt.faults,
         r.rt.resumed,
+        r.rt.resumed_faults,
         r.nrt.endangering,
         r.nrt.other,
-        r.nrt.faults,
-        r.missed_ends
+        r.nrt.faults
     ));
 }
 
