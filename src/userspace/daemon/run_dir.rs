@@ -2,9 +2,9 @@
 //! /run/scx_artis: a lock that lives exactly as long as the daemon, and the
 //! files that remember what is to be put back.
 
-use std::fs::{self, File, Permissions};
-use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -32,9 +32,11 @@ impl RunDir {
     /// When another scx_artis holds the lock, or the directory cannot be used.
     pub fn lock(path: &Path) -> Result<Self, Failure> {
         loop {
-            fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))?;
+            let mut dir = DirBuilder::new();
+            let made = dir.recursive(true).mode(0o700).create(path);
+            made.with_context(|| format!("making {}", path.display()))?;
             let name = path.join(LOCK);
-            let file = match File::create(&name) {
+            let file = match lock_file(&name) {
                 // its last user has just removed the directory
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file.with_context(|| format!("opening {}", name.display()))?,
@@ -72,6 +74,14 @@ impl RunDir {
     }
 }
 
+/// The file that is locked, which only its owner may open: whoever can open it can lock it, and keep
+/// every daemon away.
+fn lock_file(name: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(name)?;
+    file.set_permissions(Permissions::from_mode(0o600))?; // one that was there
+    Ok(file)
+}
+
 fn occupied(lock: &Path) -> Failure {
     Failure::Unfit(format!(
         "another scx_artis runs on this machine ({} is locked): stop it first, or watch it with \
@@ -101,6 +111,23 @@ mod tests {
         drop(first);
         assert!(!path.exists(), "something is left behind");
         RunDir::lock(&path).expect("free again");
+    }
+
+    #[test]
+    fn only_its_owner_may_lock_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("scx_artis");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        let name = path.join(LOCK);
+        let first = RunDir::lock(&path).expect("locked");
+        assert_eq!((mode(&path), mode(&name)), (0o700, 0o600));
+        // what a daemon of another version left when it was killed
+        std::mem::forget(first);
+        fs::remove_file(&name).expect("removed");
+        fs::write(&name, "").expect("written");
+        fs::set_permissions(&name, Permissions::from_mode(0o644)).expect("changed");
+        let _second = RunDir::lock(&path).expect("locked");
+        assert_eq!(mode(&name), 0o600);
     }
 
     #[test]
