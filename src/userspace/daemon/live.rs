@@ -64,7 +64,7 @@ pub fn answer(
                 .map_err(|error| Failure::Told { code: 2, text: format!("rt-cpus: {error}") })?;
             let reply = rt_cpus(rt, setup, scheduler, look()?)?;
             // which real-time tasks are bound to RT CPUs is another question now
-            classes.repartitioned(setup, scheduler)?;
+            classes.repartitioned(setup, scheduler);
             Ok(reply)
         }
         Request::Class { pid, class } => set_class(*pid, *class, scheduler, classes),

@@ -202,7 +202,7 @@ impl Session {
                         Err(error) => log::warn!("{error}"),
                     }
                 }
-                recv(news) -> _ => self.classes.hear(setup, scheduler)?,
+                recv(news) -> _ => self.classes.hear(setup, scheduler),
                 recv(left) -> left => {
                     left.context("the view is gone")?.context("the terminal is gone")?;
                     return Ok(true);
@@ -232,7 +232,7 @@ impl Session {
                     self.output.show(&Metrics::between(prev.as_ref(), &now))?;
                     prev = Some(now);
                 }
-                default(POLL) => self.classes.catch_up(scheduler)?,
+                default(POLL) => self.classes.catch_up(setup, scheduler),
             }
         }
         Ok(false)

@@ -23,10 +23,15 @@ pub struct Affinity {
 impl Affinity {
     /// The user has said whom this task follows, whatever rules say; of no producers, nobody.
     pub fn set_by_hand(&mut self, consumer: i32, producers: &[i32]) {
-        let Some(consumer) = TaskId::now(consumer) else { return };
+        let id = |tid: &i32| {
+            TaskId::now(*tid).unwrap_or_else(|error| {
+                log::warn!("task {tid}: the next scheduler is not told whom it follows: {error:#}");
+                None
+            })
+        };
+        let Some(consumer) = id(&consumer) else { return };
         self.by_rule.remove(&consumer);
-        let alive = producers.iter().filter_map(|tid| TaskId::now(*tid));
-        self.by_hand.insert(consumer, alive.collect());
+        self.by_hand.insert(consumer, producers.iter().filter_map(id).collect());
     }
 
     /// A scheduler has come into charge: it is told what was said by hand.
@@ -35,9 +40,9 @@ impl Affinity {
     /// When it does not take it.
     pub fn begin(&mut self, scheduler: &mut impl Follows) -> Result<()> {
         self.by_rule.clear();
-        self.by_hand.retain(|consumer, _| consumer.lives());
+        self.by_hand.retain(|consumer, _| !consumer.has_ended());
         for (consumer, producers) in &mut self.by_hand {
-            producers.retain(|producer| producer.lives());
+            producers.retain(|producer| !producer.has_ended());
             scheduler.follow(consumer.tid, &ids(producers))?;
         }
         Ok(())
@@ -66,7 +71,7 @@ impl Affinity {
         }
         self.by_rule.retain(|id, _| {
             let stays = now.contains_key(id);
-            if !stays && id.lives() {
+            if !stays && !id.has_ended() {
                 tell(*id, &[], scheduler);
             }
             stays
@@ -103,7 +108,7 @@ fn producers(consumer: &Facts, names: &[NameGlob], tasks: &[Facts]) -> Vec<TaskI
         log::warn!(
             "rules have task {} ({}) follow {} tasks, and it can follow {FOLLOW_MAX}: the first ones",
             consumer.pid,
-            consumer.comm,
+            consumer.shown(),
             found.len()
         );
         found.truncate(FOLLOW_MAX);

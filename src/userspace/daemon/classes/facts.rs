@@ -2,15 +2,17 @@
 //! What is known of a task when its class is decided, from /proc.
 
 use std::cell::OnceCell;
+use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use nix::errno::Errno;
-use procfs::ProcError;
-use procfs::process::{Process, StatFlags};
+use procfs::process::{Process, StatFlags, Status};
+use procfs::{FromRead, ProcError, ProcResult, ProcessCGroups};
 use serde::{Deserialize, Serialize};
 
 use crate::config::CpuSet;
+use crate::model::printable;
 
 /// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE, see sched(7).
 pub const SCHED_FIFO: u32 = 1;
@@ -28,7 +30,7 @@ pub struct Facts {
     pub tgid: i32,
     /// Process id of the parent.
     pub ppid: i32,
-    /// Its name, at most 15 bytes.
+    /// Its name, at most 15 bytes; what is not UTF-8 in it is U+FFFD. See [`Self::shown`].
     pub comm: String,
     /// The program's file; `None`: a kernel thread, or it is gone.
     pub exe: Option<PathBuf>,
@@ -56,21 +58,14 @@ impl Facts {
     /// # Errors
     /// When /proc cannot be read for another reason.
     pub fn read(pid: i32) -> Result<Option<Self>> {
-        match Self::try_read(pid) {
-            Ok(facts) => Ok(Some(facts)),
-            Err(ProcError::NotFound(_)) => Ok(None),
-            // a task that ends meanwhile: reading its files says ESRCH
-            Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {
-                Ok(None)
-            }
-            Err(error) => Err(error.into()),
-        }
+        unless_gone(Self::try_read(pid))
     }
 
-    fn try_read(pid: i32) -> Result<Self, ProcError> {
+    fn try_read(pid: i32) -> ProcResult<Self> {
         let task = Process::new(pid)?;
-        let (stat, status) = (task.stat()?, task.status()?);
-        let cgroups = task.cgroups()?;
+        let stat = task.stat()?;
+        let status: Status = lossy(&task, "status")?;
+        let cgroups: ProcessCGroups = lossy(&task, "cgroup")?;
         let unified = cgroups.into_iter().find(|cgroup| cgroup.hierarchy == 0);
         let cpus = status.cpus_allowed_list.unwrap_or_default();
         Ok(Self {
@@ -121,6 +116,11 @@ impl Facts {
         self.parent_name.get_or_init(|| Some(read()?.comm)).as_deref()
     }
 
+    /// Its name made fit for a message: see [`printable`].
+    pub fn shown(&self) -> String {
+        printable(self.comm.as_bytes())
+    }
+
     /// Is it of a kernel real-time class by its policy?
     pub fn is_realtime(&self) -> bool {
         is_realtime(self.policy)
@@ -148,15 +148,47 @@ impl TaskId {
         Self { tid: task.pid, start_ticks: task.start_ticks }
     }
 
-    /// Who has the thread id `tid` now. `None`: nobody.
-    pub fn now(tid: i32) -> Option<Self> {
-        Some(Self { tid, start_ticks: Process::new(tid).ok()?.stat().ok()?.starttime })
+    /// The task that has the thread id `tid` now. `None`: there is none.
+    ///
+    /// # Errors
+    /// When /proc cannot be read: the task may live.
+    pub fn now(tid: i32) -> Result<Option<Self>> {
+        let stat = unless_gone(Process::new(tid).and_then(|task| task.stat()))?;
+        Ok(stat.map(|stat| Self { tid, start_ticks: stat.starttime }))
     }
 
     /// Has it not ended yet?
-    pub fn lives(self) -> bool {
-        Self::now(self.tid) == Some(self)
+    ///
+    /// # Errors
+    /// See [`Self::now`].
+    pub fn lives(self) -> Result<bool> {
+        Ok(Self::now(self.tid)? == Some(self))
     }
+
+    /// Has it ended for sure? A task that cannot be looked at now has not.
+    pub fn has_ended(self) -> bool {
+        matches!(self.lives(), Ok(false))
+    }
+}
+
+/// `None`: the task that was read about is gone.
+fn unless_gone<T>(read: ProcResult<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(ProcError::NotFound(_)) => Ok(None),
+        // a task that ends meanwhile: reading its files says ESRCH
+        Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file of the task that holds names which a user may choose: they need not be UTF-8.
+fn lossy<T: FromRead>(task: &Process, file: &str) -> ProcResult<T> {
+    let mut bytes = Vec::new();
+    task.open_relative(file)?.read_to_end(&mut bytes)?;
+    T::from_read(String::from_utf8_lossy(&bytes).as_bytes())
 }
 
 #[cfg(test)]
@@ -178,14 +210,43 @@ mod tests {
         let all = Facts::all().expect("readable");
         assert!(all.iter().any(|task| task.pid == tid));
         let id = TaskId::of(&facts);
-        assert_eq!(TaskId::now(tid), Some(id));
-        assert!(id.lives() && !TaskId { start_ticks: id.start_ticks - 1, ..id }.lives());
+        assert_eq!(TaskId::now(tid).expect("readable"), Some(id));
+        let earlier = TaskId { start_ticks: id.start_ticks - 1, ..id };
+        assert!(id.lives().expect("readable") && !id.has_ended());
+        assert!(!earlier.lives().expect("readable") && earlier.has_ended());
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf8() {
+        let read = || {
+            rustix::thread::set_name(c"a\xff\n\x1b[2J").expect("renamed");
+            let tid = rustix::thread::gettid().as_raw_nonzero().get();
+            let listed = Facts::all().expect("readable").into_iter().find(|task| task.pid == tid);
+            (Facts::read(tid).expect("readable"), listed)
+        };
+        let (read, listed) = std::thread::spawn(read).join().expect("no panic");
+        assert_eq!(read, listed);
+        let task = read.expect("there");
+        assert_eq!(task.comm, "a\u{fffd}\n\x1b[2J");
+        assert_eq!(task.shown(), "a?????[2J");
+    }
+
+    #[test]
+    fn only_a_task_that_is_not_found_is_gone() {
+        let failed = |errno: Errno| -> ProcResult<()> {
+            Err(std::io::Error::from_raw_os_error(errno as i32).into())
+        };
+        assert_eq!(unless_gone(failed(Errno::ENOENT)).expect("gone"), None);
+        assert_eq!(unless_gone(failed(Errno::ESRCH)).expect("gone"), None);
+        for errno in [Errno::EMFILE, Errno::ENOMEM, Errno::EACCES] {
+            unless_gone(failed(errno)).expect_err("it may live");
+        }
     }
 
     #[test]
     fn nobody() {
         assert_eq!(Facts::read(i32::MAX).expect("readable"), None);
         assert!(Facts::threads(i32::MAX).is_empty());
-        assert_eq!(TaskId::now(i32::MAX), None);
+        assert_eq!(TaskId::now(i32::MAX).expect("readable"), None);
     }
 }

@@ -49,8 +49,8 @@ pub trait Informed: InCharge {
     fn take_news(&mut self) -> Result<(Vec<Item>, bool)>;
 }
 
-/// Least time between two lists of all tasks that news of producers and consumers ask for.
-const ALIGN_EVERY: Duration = Duration::from_millis(100);
+/// Least time between two lists of all tasks that news ask for.
+const LIST_EVERY: Duration = Duration::from_millis(100);
 
 /// What decides about tasks, and what it has to remember.
 #[derive(Debug)]
@@ -64,8 +64,10 @@ pub struct Classes {
     affinity: Affinity,
     /// Who follows whom may have changed since it was last seen.
     misaligned: bool,
-    /// When it was last seen because of news.
-    aligned_at: Option<Instant>,
+    /// News were lost since all tasks were last looked at.
+    unseen: bool,
+    /// When the tasks were last listed.
+    listed_at: Option<Instant>,
     /// What the scheduler in charge tells.
     heard: Vec<Kind>,
     /// The process that nothing is decided of: the daemon has to get a CPU before those it
@@ -87,7 +89,8 @@ impl Classes {
             by_hand: BTreeMap::new(),
             affinity: Affinity::default(),
             misaligned: false,
-            aligned_at: None,
+            unseen: false,
+            listed_at: None,
             heard: Vec::new(),
             own_tgid: std::process::id().cast_signed(),
         })
@@ -108,7 +111,7 @@ impl Classes {
     /// When it does not take what it is told.
     pub fn begin(&mut self, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
         self.heard.clear();
-        self.by_hand.retain(|task, _| task.lives());
+        self.by_hand.retain(|task, _| !task.has_ended());
         for (task, treatment) in &self.by_hand {
             scheduler.set_class(task.tid, treatment)?;
         }
@@ -117,11 +120,11 @@ impl Classes {
     }
 
     /// There are news.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn hear(&mut self, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
-        let (items, lost) = scheduler.take_news()?;
+    pub fn hear(&mut self, setup: &Setup, scheduler: &mut impl Informed) {
+        let (items, lost) = scheduler.take_news().unwrap_or_else(|error| {
+            log::warn!("news of tasks cannot be read: {error:#}");
+            (Vec::new(), true)
+        });
         // one look for all that happened to a task meanwhile
         let mut tasks = BTreeMap::<i32, Option<String>>::new();
         self.adoption.hear(&items);
@@ -134,9 +137,8 @@ impl Classes {
                 *comm = Some(item.comm);
             }
         }
-        if lost {
+        if lost && !std::mem::replace(&mut self.unseen, true) {
             log::warn!("news of tasks were lost in a storm of them: all tasks are looked at");
-            self.look_at_all(&setup.partition, scheduler)?;
         }
         for (pid, comm) in &tasks {
             match Facts::read(*pid) {
@@ -148,57 +150,68 @@ impl Classes {
                 Err(error) => log::warn!("task {pid} is treated as before: {error:#}"),
             }
         }
-        self.realign(
-            Instant::now(),
-            |task| {
-                let comm = tasks.get(&task.pid).and_then(Option::as_ref);
-                named(task, comm)
-            },
-            scheduler,
-        )
+        let named = |task: Facts| {
+            let comm = tasks.get(&task.pid).and_then(Option::as_ref);
+            named(task, comm)
+        };
+        self.look_round(Instant::now(), named, &setup.partition, scheduler);
     }
 
     /// Nothing has happened for a while: what news left to do is done.
-    ///
-    /// # Errors
-    /// When the tasks cannot be listed.
-    pub fn catch_up(&mut self, scheduler: &mut impl InCharge) -> Result<()> {
-        self.realign(Instant::now(), |task| task, scheduler)
+    pub fn catch_up(&mut self, setup: &Setup, scheduler: &mut impl InCharge) {
+        self.look_round(Instant::now(), |task| task, &setup.partition, scheduler);
     }
 
-    /// Sees who follows whom, if that may have changed. That takes a list of all tasks: in a storm
-    /// of news, one every [`ALIGN_EVERY`]. `named` corrects what /proc says of a task.
-    fn realign(
+    /// Does what takes a list of all tasks, if there is something to do: looks at all of them, and
+    /// sees who follows whom. In a storm of news, or as long as the tasks cannot be listed, once in
+    /// [`LIST_EVERY`]. `named` corrects what /proc says of a task.
+    fn look_round(
         &mut self,
         now: Instant,
         named: impl Fn(Facts) -> Facts,
+        partition: &Partition,
         scheduler: &mut impl InCharge,
-    ) -> Result<()> {
-        let rests = |at| now.saturating_duration_since(at) < ALIGN_EVERY;
-        if !self.misaligned || self.aligned_at.is_some_and(rests) {
-            return Ok(());
+    ) {
+        let rests = |at| now.saturating_duration_since(at) < LIST_EVERY;
+        if !(self.unseen || self.misaligned) || self.listed_at.is_some_and(rests) {
+            return;
         }
-        let all = Facts::all().context("listing the tasks")?;
-        self.align(&all.into_iter().map(named).collect::<Vec<_>>(), scheduler);
+        match Facts::all() {
+            Ok(all) => {
+                let all: Vec<_> = all.into_iter().map(named).collect();
+                if std::mem::take(&mut self.unseen) {
+                    for task in &all {
+                        self.misaligned |= self.look_at(task, partition, scheduler);
+                    }
+                }
+                if self.misaligned {
+                    self.align(&all, scheduler);
+                }
+            }
+            Err(error) => {
+                log::warn!("the tasks cannot be listed, which is tried again: {error:#}");
+            }
+        }
         // by then: the list itself may take long
-        self.aligned_at = Some(Instant::now());
-        Ok(())
+        self.listed_at = Some(Instant::now());
     }
 
     /// The RT CPUs are others now.
-    ///
-    /// # Errors
-    /// When the tasks cannot be listed.
-    pub fn repartitioned(&mut self, setup: &Setup, scheduler: &mut impl InCharge) -> Result<()> {
-        if self.heard.is_empty() {
-            return Ok(());
+    pub fn repartitioned(&mut self, setup: &Setup, scheduler: &mut impl InCharge) {
+        if !self.heard.is_empty() {
+            self.look_at_all(&setup.partition, scheduler);
         }
-        self.look_at_all(&setup.partition, scheduler)
     }
 
     /// The user has said how this task, and what it starts, is to be treated, whatever rules say.
     pub fn set_by_hand(&mut self, pid: i32, treatment: Treatment) {
-        self.by_hand.extend(TaskId::now(pid).map(|task| (task, treatment)));
+        match TaskId::now(pid) {
+            Ok(task) => self.by_hand.extend(task.map(|task| (task, treatment))),
+            Err(error) => log::warn!(
+                "task {pid}: rules may change what was said of it, and the next scheduler does not \
+                 know it: {error:#}"
+            ),
+        }
     }
 
     /// The user has said whom this task follows, whatever rules say.
@@ -241,19 +254,19 @@ impl Classes {
         }
         self.rules = rules;
         // after the above: what happens from then on is told
-        if idle { Ok(()) } else { self.look_at_all(&setup.partition, scheduler) }
-    }
-
-    fn look_at_all(&mut self, partition: &Partition, scheduler: &mut impl InCharge) -> Result<()> {
-        let all = Facts::all().context("listing the tasks")?;
-        let mut follow = false;
-        for task in &all {
-            follow |= self.look_at(task, partition, scheduler);
-        }
-        if follow {
-            self.align(&all, scheduler);
+        if !idle {
+            self.look_at_all(&setup.partition, scheduler);
         }
         Ok(())
+    }
+
+    fn look_at_all(&mut self, partition: &Partition, scheduler: &mut impl InCharge) {
+        self.unseen = true;
+        self.listed_at = None;
+        self.look_round(Instant::now(), |task| task, partition, scheduler);
+        if !self.unseen {
+            self.listed_at = None; // no news asked for that one
+        }
     }
 
     /// Has tasks follow whom the rules have them follow.
@@ -279,17 +292,17 @@ impl Classes {
             return false;
         }
         let said = self.rules.verdict(&self.adoption.as_it_was(task.clone()));
-        let Facts { pid, comm, .. } = task;
+        let (pid, comm) = (task.pid, task.shown());
         let treatment = &said.treatment;
         let may_adopt = said.may_adopt;
-        let is_followed = self.rules.are_followed(comm);
+        let is_followed = self.rules.are_followed(&task.comm);
         let follow = self.affinity.concerns(task, said.follows, is_followed);
         match self.adoption.consider(task, may_adopt, treatment, partition, scheduler) {
             Ok(true) => return follow,
             Ok(false) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is not adopted: {error:#}"),
         }
-        match scheduler.set_class(*pid, treatment) {
+        match scheduler.set_class(pid, treatment) {
             Ok(Some(before)) if before != *treatment && !before.by_hand => {
                 log::debug!("task {pid} ({comm}): rule {:?}, {treatment:?}", said.nr);
             }

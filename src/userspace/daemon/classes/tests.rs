@@ -48,7 +48,7 @@ fn without_rules_nothing_is_wanted_and_nobody_looked_at() {
     let mut classes = classes(&dir.path().join("rules"), "");
     let mut fake = Fake::default();
     classes.begin(&setup("2"), &mut fake).expect("begun");
-    classes.repartitioned(&setup("2"), &mut fake).expect("looked");
+    classes.repartitioned(&setup("2"), &mut fake);
     assert!(fake.classes.is_empty() && fake.wanted.is_empty() && fake.tables.is_empty());
 }
 
@@ -65,23 +65,23 @@ fn tasks_are_looked_at_when_there_are_news_of_them() {
     fake.classes.clear();
     let gone = item(Kind::Exec, i32::MAX, "x");
     fake.news = (vec![item(Kind::Name, tid, "new-name"), gone], false);
-    classes.hear(&setup, &mut fake).expect("heard");
+    classes.hear(&setup, &mut fake);
     assert_eq!(fake.classes, [(tid, rt1(4).expect("it"))]);
     // other news tell what /proc tells: the old name
     fake.news = (vec![item(Kind::Exec, tid, "new-name")], false);
-    classes.hear(&setup, &mut fake).expect("heard");
+    classes.hear(&setup, &mut fake);
     assert_eq!(fake.treated(tid), Some(Treatment::default()));
     // a process as a whole
     fake.classes.clear();
     let tgid = std::process::id().cast_signed();
     let moved = Item { all_threads: true, ..item(Kind::Cgroup, tgid, "x") };
     fake.news = (vec![moved], false);
-    classes.hear(&setup, &mut fake).expect("heard");
+    classes.hear(&setup, &mut fake);
     assert!(fake.treated(tid).is_some() && fake.treated(tgid).is_some());
     assert!(fake.treated(1).is_none());
     // lost news may have been of anybody
     fake.news = (Vec::new(), true);
-    classes.hear(&setup, &mut fake).expect("heard");
+    classes.hear(&setup, &mut fake);
     assert!(fake.treated(1).is_some());
 }
 
@@ -94,23 +94,51 @@ fn a_storm_of_news_lists_the_tasks_now_and_then() {
     classes.begin(&setup, &mut fake).expect("begun");
     let hear = |classes: &mut Classes, fake: &mut Fake, name| {
         fake.news = (vec![item(Kind::Name, tid, name)], false);
-        classes.hear(&setup, fake).expect("heard");
+        classes.hear(&setup, fake);
     };
     // news of somebody whom no rule is about
     hear(&mut classes, &mut fake, "somebody");
-    assert_eq!((classes.misaligned, classes.aligned_at), (false, None));
+    assert_eq!((classes.misaligned, classes.listed_at), (false, None));
     // a producer: at once the first time, then later
     hear(&mut classes, &mut fake, "maker-1");
-    let first = classes.aligned_at.expect("listed");
+    let first = classes.listed_at.expect("listed");
     assert!(!classes.misaligned);
-    classes.aligned_at = Some(first + Duration::from_secs(3600));
+    classes.listed_at = Some(first + Duration::from_secs(3600));
     hear(&mut classes, &mut fake, "maker-2");
     assert!(classes.misaligned, "listed again at once");
-    classes.catch_up(&mut fake).expect("nothing to do yet");
+    classes.catch_up(&setup, &mut fake);
     assert!(classes.misaligned, "listed too soon");
-    classes.aligned_at = Instant::now().checked_sub(ALIGN_EVERY);
-    classes.catch_up(&mut fake).expect("listed");
+    classes.listed_at = Instant::now().checked_sub(LIST_EVERY);
+    classes.catch_up(&setup, &mut fake);
     assert!(!classes.misaligned, "not listed when it was time");
+}
+
+#[test]
+fn a_storm_that_loses_news_has_all_tasks_looked_at_now_and_then() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut classes = classes(&dir.path().join("rules"), "[[rule]]\ncomm = 'x'\nadopt = false\n");
+    let (mut fake, setup) = (Fake::default(), setup("2"));
+    classes.begin(&setup, &mut fake).expect("begun");
+    let lose = |classes: &mut Classes, listed_at| {
+        let mut fake = Fake::default();
+        fake.news = (Vec::new(), true);
+        classes.listed_at = listed_at;
+        classes.hear(&setup, &mut fake);
+        fake.treated(1).is_some()
+    };
+    assert!(lose(&mut classes, None), "not at once");
+    let later = Instant::now() + Duration::from_secs(3600);
+    assert!(!lose(&mut classes, Some(later)), "again at once");
+    fake.classes.clear();
+    classes.catch_up(&setup, &mut fake);
+    assert!(fake.classes.is_empty(), "too soon");
+    classes.listed_at = Instant::now().checked_sub(LIST_EVERY);
+    classes.catch_up(&setup, &mut fake);
+    assert!(fake.treated(1).is_some(), "not when it was time");
+    fake.classes.clear();
+    classes.listed_at = None;
+    classes.catch_up(&setup, &mut fake);
+    assert!(fake.classes.is_empty(), "twice for one loss");
 }
 
 #[test]

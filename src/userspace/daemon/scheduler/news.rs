@@ -2,6 +2,7 @@
 //! News of tasks (src/bpf/report/news.bpf.h): what happened to whom, told at once.
 
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +19,6 @@ use super::change::store_all;
 use crate::abi::bindings as abi;
 use crate::abi::{NR_CALLS, artis_news};
 use crate::daemon::classes::Informed;
-use crate::model::printable;
 
 /// What happened to a task; the bits are those of enum artis_news_kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,9 @@ pub struct Item {
     pub kind: Kind,
     /// All threads of the process are meant.
     pub all_threads: bool,
-    /// The name of the task from now on; /proc may still tell the one before.
+    /// The name of the task from now on, as [`Facts::comm`]; /proc may still tell the one before.
+    ///
+    /// [`Facts::comm`]: crate::daemon::classes::facts::Facts::comm
     pub comm: String,
     /// Of [`Kind::Policy`]: what was asked for, by the program or by somebody else.
     pub asked: Option<Asked>,
@@ -105,7 +107,10 @@ impl Item {
             tgid: news.tgid.cast_signed(),
             kind,
             all_threads: news.all_threads != 0,
-            comm: printable(&news.comm.map(i8::cast_unsigned)),
+            comm: CStr::from_bytes_until_nul(&news.comm.map(i8::cast_unsigned))
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             asked: (kind == Kind::Policy).then(|| Asked {
                 policy: u32::try_from(news.policy).ok(),
                 priority: news.priority,

@@ -16,7 +16,8 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: a task that is not adopted, adopted with another priority, or is not what it was
 /// afterwards; a kernel thread or a task bound to RT CPUs that is touched; a child that stays
-/// behind, is not RT1+, or is RT1+ although its parent has SCHED_RESET_ON_FORK.
+/// behind, is not RT1+, or is RT1+ although its parent has SCHED_RESET_ON_FORK; a task with a name
+/// that is not UTF-8 that is left alone.
 pub const ADOPT: Scenario = Scenario {
     name: "adopt",
     what: "SCHED_FIFO and SCHED_RR tasks become RT1+, and what they were at the end",
@@ -194,7 +195,10 @@ fn forking(ctx: &Ctx) -> Result<Children> {
     let ended = Arc::clone(&stop);
     let parent = std::thread::spawn(move || {
         let own = crate::policy::gettid();
-        let begin = all.bind(0).and_then(|()| Policy::new(libc::SCHED_FIFO, 25).set(0));
+        // its children have that name, too: names are bytes
+        let named = fs::write("/proc/thread-self/comm", b"par\xff\x1b[").context("the name");
+        let begin = named.and_then(|()| all.bind(0));
+        let begin = begin.and_then(|()| Policy::new(libc::SCHED_FIFO, 25).set(0));
         let adopted = Policy { policy: EXT, ..Policy::new(0, 0) };
         let begin = begin.and_then(|()| becomes(own, "the parent is adopted", adopted));
         if let Err(error) = begin {

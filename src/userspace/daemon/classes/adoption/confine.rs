@@ -45,7 +45,7 @@ impl Adoption {
              who are. Bind it to RT CPUs (taskset -p), start scx_artis with --adopt to make such \
              tasks RT1+, or with --confine to keep them on NRT CPUs",
             task.pid,
-            task.comm
+            task.shown()
         );
         Ok(())
     }

@@ -174,7 +174,7 @@ impl Adoption {
             Ok(None) => self.grant(&case, asked).and_then(|()| self.look(&case, scheduler)),
             Err(error) => Err(error),
         };
-        considered.with_context(|| format!("task {} ({})", task.pid, task.comm))
+        considered.with_context(|| format!("task {} ({})", task.pid, task.shown()))
     }
 
     /// The end: every task is what it was again.

@@ -61,7 +61,7 @@ pub fn repair(dir: &Path) -> Result<usize> {
 /// Returns whether it was: one that has ended, or is what it was, is left alone. (Of one that was
 /// changed by others there is no record.)
 fn put_back(id: TaskId, change: &Change) -> Result<bool> {
-    if !id.lives() {
+    if !id.lives()? {
         return Ok(false);
     }
     let done = match change {
