@@ -74,8 +74,8 @@ impl RunDir {
     }
 }
 
-/// The file that is locked, which only its owner may open: whoever can open it can lock it, and keep
-/// every daemon away.
+/// The file that is locked. Only its owner may open it: any process that can open it can lock it,
+/// and no daemon starts then.
 fn lock_file(name: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(name)?;
     file.set_permissions(Permissions::from_mode(0o600))?; // one that was there

@@ -25,7 +25,7 @@ impl Affinity {
     pub fn set_by_hand(&mut self, consumer: i32, producers: &[i32]) {
         let id = |tid: &i32| {
             TaskId::now(*tid).unwrap_or_else(|error| {
-                log::warn!("task {tid}: the next scheduler is not told whom it follows: {error:#}");
+                log::warn!("task {tid}: what it follows ends with this scheduler: {error:#}");
                 None
             })
         };

@@ -162,8 +162,8 @@ impl Classes {
         self.look_round(Instant::now(), |task| task, &setup.partition, scheduler);
     }
 
-    /// Does what takes a list of all tasks, if there is something to do: looks at all of them, and
-    /// sees who follows whom. In a storm of news, or as long as the tasks cannot be listed, once in
+    /// Lists all tasks, if there is a reason to: looks at each of them, and works out which task
+    /// follows which. In a storm of news, or while the tasks cannot be listed, once in
     /// [`LIST_EVERY`]. `named` corrects what /proc says of a task.
     fn look_round(
         &mut self,

@@ -163,7 +163,7 @@ struct Window {
 }
 
 /// Fails unless the next window is clean.
-fn window(who: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Result<Window> {
+fn window(phase: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Result<Window> {
     let mut stats = daemon.stats()?;
     let mut counters = || -> Result<(u64, u64)> {
         let all = stats.read()?;
@@ -176,7 +176,7 @@ fn window(who: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Res
     let (own, evictions) = (new.0 - old.0, new.1 - old.1);
     let (user, total) = (after.0 - before.0, after.1 - before.1);
     let used = user * 100 / total.max(1);
-    tell(who, &seen);
+    tell(phase, &seen);
     say(&format!("  {evictions} evictions; RT CPUs in user mode: {used} %"));
     if seen.offences() > 0 || own > 0 {
         say(&format!("  the scheduler's own view: {}", daemon.stats()?.read()?));
@@ -184,16 +184,16 @@ fn window(who: &str, ctx: &Ctx, daemon: &Daemon, observer: &mut Observer) -> Res
     if !seen.offenders.is_empty() {
         say(&format!("  on RT CPUs:\n{}", seen.culprits().trim_end()));
     }
-    seen.ensure_clean().with_context(|| who.to_string())?;
+    seen.ensure_clean().with_context(|| phase.to_string())?;
     ensure!(own == 0, "the scheduler itself counted {own} bodies on RT CPUs, the observer none");
     ensure!(seen.nrt.endangering > 1000, "only {} bodies on NRT CPUs", seen.nrt.endangering);
     ensure!(seen.nrt.faults > 200, "only {} faults on NRT CPUs", seen.nrt.faults);
     Ok(Window { used, evictions, bodies: seen.rt.endangering + seen.rt.faults })
 }
 
-fn tell(who: &str, r: &Report) {
+fn tell(phase: &str, r: &Report) {
     say(&format!(
-        "{who}, {:.1} s: RT {} endangering, {} other, {} faults, {} resumed, {} inside a fault; \
+        "{phase}, {:.1} s: RT {} endangering, {} other, {} faults, {} resumed, {} inside a fault; \
          NRT {} endangering, {} other, {} faults",
         r.secs,
         r.rt.endangering,
