@@ -111,7 +111,8 @@ struct obs_cpu_time {
 	u64 other_ns;
 	/* enum obs_running */
 	u32 runs;
-	u32 pad;
+	/* odd while the program that writes it is at work */
+	u32 seq;
 };
 
 /* One watched task. */

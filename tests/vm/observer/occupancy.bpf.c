@@ -158,9 +158,13 @@ int BPF_PROG(occ_switched, bool preempt, struct task_struct *prev, struct task_s
 	if (cpu >= OBS_FEW_CPUS)
 		return 0;
 	c = &cpu_times[cpu];
+	c->seq++;
+	barrier();
 	charge(c, cpu, now_ns);
 	c->runs = runs(next);
 	c->since_ns = now_ns;
+	barrier();
+	c->seq++;
 	w = find(prev->pid);
 	if (w)
 		switched_out(w, prev, cpu);

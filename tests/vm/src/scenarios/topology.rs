@@ -67,10 +67,12 @@ const TURNS: u32 = 400;
 const RIGHT_PCT: u64 = 90;
 /// Evictions with a choice, without which a window shows nothing.
 const ENOUGH: u64 = 30;
-/// Idle part of a CPU while there are more computing tasks than CPUs; 0.00 was seen. And how many CPUs
-/// are idle soon after such tasks may leave the one CPU that they were bound to: 0.04 was seen, 1.08
-/// where they are not woken.
+/// Idle part of a CPU while there are more computing tasks than CPUs; 0.00 was seen.
 const IDLE: f64 = 0.1;
+/// CPUs that are idle in the 10 ms after such tasks may leave the one CPU that they were bound to: 1.08
+/// where they are not woken, else 0.02 to 0.16 (12 runs). It is the wait for the turn of a virtual CPU,
+/// which keeps its phase through a run.
+const WIDENED_IDLE: f64 = 0.5;
 /// Times that tasks bound to one CPU may leave it.
 const WIDENED: usize = 30;
 /// Variation of the run time of four tasks of which three began on one socket; 0.00 was seen, and
@@ -170,13 +172,13 @@ fn bound(ctx: &Ctx) -> Result<Outcome> {
         let seen = observer.over(0.01)?;
         idle.push(ctx.all().iter().map(|cpu| seen.idle(cpu)).sum::<f64>());
     }
+    say(&format!("five tasks may leave CPU 0, CPUs idle in the first 10 ms: {idle:.2?}"));
     let (idle, _) = mean_cv(&idle);
-    say(&format!("five tasks may leave CPU 0: {idle:.3} CPUs idle in the first 10 ms"));
     workers.ensure_progress(3.0, "allowed on all CPUs")?;
     daemon.ensure_loaded("with tasks allowed on all CPUs")?;
     drop(workers);
     daemon.finish()?;
-    ensure!(idle <= IDLE, "{idle:.3} CPUs were idle while five tasks could run there");
+    ensure!(idle <= WIDENED_IDLE, "{idle:.3} CPUs were idle while five tasks could run there");
     Ok(Outcome::Passed)
 }
 
