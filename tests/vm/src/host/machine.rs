@@ -29,6 +29,9 @@ pub struct Boot {
 const ALARMS: &str = "sysctl.kernel.hung_task_timeout_secs=30";
 /// From the start of scripts/vm until the guest serves, and from its last request to its end.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
+/// What that takes on the host for which [`crate::scenarios::Scenario::secs`] holds, s; with
+/// `--icount`, too.
+const BOOT_S: f64 = 4.3;
 
 /// How a scenario ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,7 @@ pub struct Machine {
     lines: Receiver<String>,
     console: Option<JoinHandle<String>>,
     boot: Boot,
+    slowness: f64,
     /// It has run no scenario yet.
     unused: bool,
 }
@@ -100,9 +104,11 @@ impl Machine {
             String::from_utf8_lossy(&all).replace('\r', "")
         });
         let console = Some(console);
-        let mut machine = Self { vm, requests, lines, console, boot: boot.clone(), unused: true };
+        let boot = boot.clone();
+        let mut machine = Self { vm, requests, lines, console, boot, slowness: 1.0, unused: true };
         let meter = Meter::begin()?;
         let (end, output) = machine.read_to(READY, began + BOOT_LIMIT);
+        machine.slowness = (began.elapsed().as_secs_f64() / BOOT_S).max(1.0);
         match end {
             End::Code(_) => Ok(Ok(machine)),
             _ => Ok(Err(machine.gone(end, output, &meter, began)?)),
@@ -113,6 +119,13 @@ impl Machine {
     #[must_use]
     pub fn boot(&self) -> &Boot {
         &self.boot
+    }
+
+    /// So many times longer than on an undisturbed host of two CPUs at 3 GHz its boot took, 1 at least:
+    /// hosts of half that speed were seen, and what a guest does takes as much longer there.
+    #[must_use]
+    pub fn slowness(&self) -> f64 {
+        self.slowness
     }
 
     /// Runs a scenario, for at most `limit`. The guest is none any more unless the scenario ended

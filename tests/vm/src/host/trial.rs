@@ -103,6 +103,8 @@ pub struct Guests {
 #[derive(Default)]
 struct Book {
     boots: u32,
+    /// See [`Machine::slowness`]: the most of all guests.
+    slowness: f64,
     again: BTreeMap<Again, Vec<String>>,
     rows: Vec<String>,
     counters: Counters,
@@ -185,10 +187,14 @@ impl Guests {
                 Machine::start(&self.root, &boot)?
             }
         };
-        let limit = Scenario::LIMIT_MIN
-            .max(Duration::from_secs((scenario.secs * Scenario::PATIENCE).into()));
         let mut ran = match machine {
             Ok(machine) => {
+                let mut book = held(&self.book);
+                book.slowness = book.slowness.max(machine.slowness());
+                drop(book);
+                let patience = f64::from(Scenario::PATIENCE) * machine.slowness();
+                let limit = Duration::from_secs(scenario.secs.into()).mul_f64(patience);
+                let limit = limit.max(Scenario::LIMIT_MIN);
                 let (ran, machine) = machine.run(scenario.name, limit)?;
                 *place = machine;
                 ran
@@ -274,7 +280,14 @@ impl Guests {
         for row in &book.rows {
             let _ = writeln!(text, "{row}");
         }
-        let _ = writeln!(text, "{} guests; what they printed: {}", book.boots, self.logs.display());
+        let _ = writeln!(
+            text,
+            "{} guests, which took up to {:.1} times as long to boot as on the host that the times are \
+             for; what they printed: {}",
+            book.boots,
+            book.slowness,
+            self.logs.display()
+        );
         for again in [Again::Noise, Again::Emulator, Again::Known] {
             if let Some(names) = book.again.get(&again) {
                 let _ = writeln!(text, "{}: {} ({})", again.name(), names.len(), names.join(" "));

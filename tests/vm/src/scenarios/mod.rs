@@ -132,7 +132,8 @@ pub struct Scenario {
     /// More arguments for scripts/vm.
     pub boot: &'static [&'static str],
     /// What it takes on an undisturbed host of two CPUs at 3 GHz, s. Ended after
-    /// [`Scenario::PATIENCE`] times as long.
+    /// [`Scenario::PATIENCE`] times as long, and more on a slower host, see
+    /// [`crate::host::machine::Machine::slowness`].
     pub secs: u32,
     /// It compares times, so a failure beside other load on the host is no verdict.
     pub timed: bool,
