@@ -172,8 +172,9 @@ pub struct OutputOpts {
     #[arg(long, value_name = "SECS", value_parser = interval_secs)]
     pub monitor: Option<f64>,
 
-    /// Group whose members may watch (scx_artis top, record, explain): a name or a number
-    #[arg(long, value_name = "GROUP", default_value = "root", value_parser = group_id)]
+    /// Group whose members may watch (scx_artis top, record, explain): a name or a number; 0 is
+    /// root's
+    #[arg(long, value_name = "GROUP", default_value = "0", value_parser = group_id)]
     pub feed_group: u32,
 
     /// Room for records on their way to those who watch, KiB: a power of two

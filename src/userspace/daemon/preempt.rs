@@ -40,17 +40,21 @@ impl Model {
     pub fn now() -> Self {
         let version = uname()
             .map_or_else(|_| String::new(), |name| name.version().to_string_lossy().into_owned());
-        Self::detect(fs::read_to_string(KNOB).ok().as_deref(), &version)
+        let cmdline = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        Self::detect(fs::read_to_string(KNOB).ok().as_deref(), &version, &cmdline)
     }
 
-    /// The model by the content of [`KNOB`] (`None`: no such file) and by the
-    /// kernel's version text (`uname -v`).
-    pub fn detect(knob: Option<&str>, version: &str) -> Self {
+    /// The model by the content of [`KNOB`] (`None`: it cannot be read), by the kernel's version
+    /// text (`uname -v`), and by its command line.
+    pub fn detect(knob: Option<&str>, version: &str, cmdline: &str) -> Self {
         let has = |word: &str| version.split_whitespace().any(|part| part == word);
         if has("PREEMPT_RT") {
             return Self::Realtime;
         }
-        match knob.and_then(current) {
+        // the last one is in force; a kernel that cannot switch does not look at it
+        let booted = || cmdline.split_whitespace().rev().find_map(|w| w.strip_prefix("preempt="));
+        let booted = has("PREEMPT_DYNAMIC").then(booted).flatten();
+        match knob.and_then(current).or(booted) {
             Some("none") => Self::None,
             Some("voluntary") => Self::Voluntary,
             Some("lazy") => Self::Lazy,
@@ -122,9 +126,11 @@ impl Switch {
         let text = fs::read_to_string(knob).with_context(|| {
             format!(
                 "--set-preempt needs {}, which cannot be read: the kernel is built without \
-                 CONFIG_PREEMPT_DYNAMIC, or debugfs is not mounted \
-                 (mount -t debugfs none /sys/kernel/debug)",
-                knob.display()
+                 CONFIG_PREEMPT_DYNAMIC, debugfs is not mounted \
+                 (mount -t debugfs none /sys/kernel/debug), or the kernel is locked down \
+                 (scx_artis --check): boot with preempt={} then",
+                knob.display(),
+                choice.word()
             )
         })?;
         let word = choice.word();
@@ -212,12 +218,13 @@ mod tests {
             ("full (lazy)\n", Model::Lazy),
             ("none voluntary (full)\n", Model::Full),
         ] {
-            assert_eq!(Model::detect(Some(knob), dynamic), model, "{knob}");
+            assert_eq!(Model::detect(Some(knob), dynamic, "preempt=none"), model, "{knob}");
         }
-        assert_eq!(Model::detect(None, dynamic), Model::Unknown);
-        assert_eq!(Model::detect(None, "#1 SMP PREEMPT_LAZY x"), Model::Lazy);
-        assert_eq!(Model::detect(None, "#1 SMP PREEMPT x"), Model::Full);
-        assert_eq!(Model::detect(Some("full (lazy)"), "#1 SMP PREEMPT_RT x"), Model::Realtime);
+        assert_eq!(Model::detect(None, dynamic, "quiet"), Model::Unknown);
+        assert_eq!(Model::detect(None, dynamic, "preempt=none preempt=full"), Model::Full);
+        assert_eq!(Model::detect(None, "#1 SMP PREEMPT_LAZY x", "preempt=none"), Model::Lazy);
+        assert_eq!(Model::detect(None, "#1 SMP PREEMPT x", ""), Model::Full);
+        assert_eq!(Model::detect(Some("full (lazy)"), "#1 SMP PREEMPT_RT x", ""), Model::Realtime);
     }
 
     struct Fake {

@@ -7,12 +7,16 @@ use crate::daemon::preempt::Model;
 
 /// One finding for each subject, in the order in which they matter.
 pub fn judge(facts: &Facts) -> Vec<Finding> {
-    let mut findings = vec![root(facts), sched_ext(facts), btf(facts), tracer(facts)];
+    let mut findings = vec![root(facts)];
+    findings.extend(namespaces(facts));
+    findings.extend([sched_ext(facts), btf(facts), tracer(facts)]);
+    findings.extend(lockdown(facts));
     findings.extend(kernel_config(facts));
     findings.push(isolation(facts));
     findings.push(preemption(facts));
     findings.extend(realtime_kick(facts));
     findings.extend(ext_server(facts));
+    findings.extend(cgroups(facts));
     findings
 }
 
@@ -25,6 +29,55 @@ fn root(facts: &Facts) -> Finding {
         "root",
         "not running as root: only root may replace the scheduler. Start it with sudo",
     )
+}
+
+/// The BPF programs know tasks by the ids and times that the machine's own namespaces have.
+fn namespaces(facts: &Facts) -> Option<Finding> {
+    (!facts.namespaces.is_empty()).then(|| {
+        Finding::new(
+            Error,
+            "namespace",
+            format!(
+                "this process is in a container (another {} namespace), where tasks have other ids, \
+                 start times or owners than the kernel tells: wrong tasks would be changed. Start it \
+                 on the machine itself, or the container with the machine's namespaces (--pid=host, \
+                 no user namespace)",
+                facts.namespaces.join(" and ")
+            ),
+        )
+    })
+}
+
+/// See lockdown(7). `integrity` closes debugfs.
+fn lockdown(facts: &Facts) -> Option<Finding> {
+    let subject = "lockdown";
+    match facts.lockdown.as_str() {
+        "confidentiality" => Some(Finding::new(
+            Error,
+            subject,
+            "the kernel is locked down for confidentiality: no BPF program may read its memory, and \
+             those of scx_artis do. Boot with lockdown=integrity, or without",
+        )),
+        "integrity" => Some(Finding::new(
+            Note,
+            subject,
+            "the kernel is locked down for integrity (Secure Boot): the preemption model cannot be \
+             switched by --set-preempt, only by preempt= of its command line; all else works",
+        )),
+        _ => None,
+    }
+}
+
+fn cgroups(facts: &Facts) -> Option<Finding> {
+    (!facts.has_cgroup2).then(|| {
+        Finding::new(
+            Warn,
+            "cgroup",
+            "processes are in no cgroup of version 2: rules with cgroup= match no task, and weights of \
+             cgroups do not count. Mount it (mount -t cgroup2 none /sys/fs/cgroup), or boot with \
+             systemd.unified_cgroup_hierarchy=1",
+        )
+    })
 }
 
 fn sched_ext(facts: &Facts) -> Finding {
@@ -172,6 +225,8 @@ fn preemption(facts: &Facts) -> Finding {
     }
     let remedy = if facts.can_switch_preemption {
         "Start with --set-preempt full (put back at the end), or boot with preempt=full"
+    } else if facts.lockdown == "integrity" {
+        "Boot with preempt=full or preempt=lazy: a kernel that is locked down lets nobody switch it"
     } else {
         "Mount debugfs (mount -t debugfs none /sys/kernel/debug) to have it read and switched, or \
          boot with preempt=full or preempt=lazy"
@@ -227,125 +282,4 @@ fn version_of(release: &str) -> Option<(u32, u32)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Severity, errors};
-    use super::*;
-
-    /// A machine with nothing to complain about.
-    fn fit() -> Facts {
-        Facts {
-            is_root: true,
-            release: "6.18.15+deb13-cloud-amd64".into(),
-            sched_ext: Some(SchedExt { state: "disabled".into(), ops: None }),
-            has_btf: true,
-            malformed_kfuncs: vec![],
-            has_function_tracer: true,
-            needs_kernel_config: true,
-            has_kernel_config: true,
-            cmdline: "quiet nohz_full=2-3".into(),
-            isolated: String::new(),
-            preemption: Model::Lazy,
-            can_switch_preemption: true,
-            has_ext_server: false,
-        }
-    }
-
-    /// The one finding about `facts` that is not ok.
-    fn complaint(facts: &Facts) -> Finding {
-        let mut bad: Vec<_> =
-            judge(facts).into_iter().filter(|f| f.severity != Severity::Ok).collect();
-        assert_eq!(bad.len(), 1, "{bad:?}");
-        bad.remove(0)
-    }
-
-    fn assert_complaint(facts: Facts, severity: Severity, words: &[&str]) {
-        let finding = complaint(&facts);
-        assert_eq!(finding.severity, severity, "{finding}");
-        for word in words {
-            assert!(finding.text.contains(word), "\"{word}\" is missing: {finding}");
-        }
-    }
-
-    #[test]
-    fn a_fit_machine_is_fit() {
-        let findings = judge(&fit());
-        assert!(findings.iter().all(|finding| finding.severity == Severity::Ok), "{findings:?}");
-        assert_eq!(errors(&findings), None);
-    }
-
-    #[test]
-    fn what_makes_it_impossible() {
-        assert_complaint(Facts { is_root: false, ..fit() }, Severity::Error, &["sudo"]);
-        assert_complaint(
-            Facts { sched_ext: None, ..fit() },
-            Severity::Error,
-            &["CONFIG_SCHED_CLASS_EXT", "6.12"],
-        );
-        let taken = SchedExt { state: "enabled".into(), ops: Some("bpfland_1.1".into()) };
-        assert_complaint(
-            Facts { sched_ext: Some(taken), ..fit() },
-            Severity::Error,
-            &["bpfland_1.1", "Stop it"],
-        );
-        assert_complaint(
-            Facts { has_btf: false, ..fit() },
-            Severity::Error,
-            &["CONFIG_DEBUG_INFO_BTF"],
-        );
-        assert_complaint(
-            Facts { has_function_tracer: false, ..fit() },
-            Severity::Error,
-            &["CONFIG_FUNCTION_TRACER"],
-        );
-        assert_complaint(
-            Facts { has_kernel_config: false, ..fit() },
-            Severity::Error,
-            &["/boot/config-6.18.15+deb13-cloud-amd64", "--kconfig"],
-        );
-    }
-
-    #[test]
-    fn isolcpus_only_when_it_isolates_domains() {
-        for bad in
-            ["isolcpus=2-3", "quiet isolcpus=domain,2-3", "isolcpus=nohz,domain,managed_irq,2,3"]
-        {
-            let facts = Facts { cmdline: bad.into(), ..fit() };
-            assert_complaint(facts, Severity::Error, &["isolcpus=", "--rt-cpus", "nohz_full"]);
-        }
-        for fine in
-            ["isolcpus=managed_irq,2-3", "isolcpus=nohz,2-3", "nohz_full=2-3 irqaffinity=0-1"]
-        {
-            assert_eq!(isolcpus_domain(fine), None, "{fine}");
-        }
-        assert_complaint(Facts { isolated: "2-3".into(), ..fit() }, Severity::Warn, &["cpuset"]);
-    }
-
-    #[test]
-    fn what_weakens_the_promise() {
-        for model in [Model::None, Model::Voluntary] {
-            let facts = Facts { preemption: model, ..fit() };
-            assert_complaint(facts, Severity::Warn, &[&model.to_string(), "--set-preempt full"]);
-        }
-        let unknown = Facts { preemption: Model::Unknown, can_switch_preemption: false, ..fit() };
-        assert_complaint(unknown, Severity::Warn, &["unknown", "debugfs"]);
-        let rt = Facts { preemption: Model::Realtime, ..fit() };
-        assert_complaint(rt.clone(), Severity::Warn, &["6.19"]);
-        let new_rt = Facts { release: "7.0.13+deb13-rt-amd64".into(), ..rt };
-        assert_eq!(errors(&judge(&new_rt)), None);
-        assert!(judge(&new_rt).iter().all(|finding| finding.severity == Severity::Ok));
-        let broken = Facts { malformed_kfuncs: vec!["scx_bpf_kick_cpu".into()], ..fit() };
-        assert_complaint(broken, Severity::Warn, &["pahole", "scx_bpf_kick_cpu"]);
-        assert_complaint(
-            Facts { has_ext_server: true, ..fit() },
-            Severity::Note,
-            &["ext_server/cpuN/runtime"],
-        );
-    }
-
-    #[test]
-    fn releases() {
-        assert_eq!(version_of("6.12.107"), Some((6, 12)));
-        assert_eq!(version_of("7.0-rc3+"), Some((7, 0)));
-        assert_eq!(version_of("next"), None);
-    }
-}
+mod tests;

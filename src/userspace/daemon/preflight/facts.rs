@@ -2,6 +2,7 @@
 //! What preflight looks at, read from the running system.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::sys::utsname::uname;
@@ -25,6 +26,12 @@ pub struct SchedExt {
 pub struct Facts {
     /// Effective user id 0?
     pub is_root: bool,
+    /// Namespaces of the process that are not the machine's own: `pid`, `time`, `user`.
+    pub namespaces: Vec<&'static str>,
+    /// How the kernel is locked down: `none`, `integrity`, `confidentiality`; empty: it cannot be.
+    pub lockdown: String,
+    /// Are processes in cgroups of version 2?
+    pub has_cgroup2: bool,
     /// Kernel release, `uname -r`.
     pub release: String,
     /// The kernel's sched_ext, unless it has none.
@@ -59,6 +66,9 @@ impl Facts {
         let has_btf = Path::new("/sys/kernel/btf/vmlinux").exists();
         Self {
             is_root: nix::unistd::geteuid().is_root(),
+            namespaces: foreign_namespaces(),
+            lockdown: marked(&read("/sys/kernel/security/lockdown")),
+            has_cgroup2: read("/proc/self/cgroup").lines().any(|line| line.starts_with("0::")),
             sched_ext: sched_ext(),
             has_btf,
             // libbpf panics without BTF
@@ -70,11 +80,28 @@ impl Facts {
             cmdline: read("/proc/cmdline"),
             isolated: read("/sys/devices/system/cpu/isolated"),
             preemption: Model::now(),
-            can_switch_preemption: Path::new(preempt::KNOB).exists(),
+            // where the kernel is locked down the file is there, and cannot be opened
+            can_switch_preemption: fs::File::open(preempt::KNOB).is_ok(),
             has_ext_server: Path::new("/sys/kernel/debug/sched/ext_server").exists(),
             release,
         }
     }
+}
+
+/// Namespaces of this process that are others than those the kernel began with, by the numbers
+/// of these (include/linux/proc_ns.h). One that the kernel does not have is none.
+fn foreign_namespaces() -> Vec<&'static str> {
+    let firsts = [("pid", 0xEFFF_FFFC_u64), ("time", 0xEFFF_FFFA), ("user", 0xEFFF_FFFD)];
+    let others = firsts.into_iter().filter(|(name, first)| {
+        fs::metadata(format!("/proc/self/ns/{name}")).is_ok_and(|own| own.ino() != *first)
+    });
+    others.map(|(name, _)| name).collect()
+}
+
+/// The word in brackets: `none [integrity] confidentiality`.
+fn marked(words: &str) -> String {
+    let word = words.split_whitespace().find_map(|w| w.strip_prefix('[')?.strip_suffix(']'));
+    word.unwrap_or_default().to_owned()
 }
 
 fn sched_ext() -> Option<SchedExt> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Loading, unloading, being killed, being given nonsense.
 
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -118,7 +120,7 @@ pub const BAD_ARGS: Scenario = Scenario {
     what: "bad arguments and unfit machines: message, exit code, and nothing changed",
     scope: Scope::Both,
     boot: &[],
-    secs: 1,
+    secs: 2,
     timed: false,
     complaints: &[],
     run: bad_args,
@@ -143,6 +145,8 @@ fn bad_args(ctx: &Ctx) -> Result<Outcome> {
     }
     offline(ctx)?;
     without_bpf_fs(ctx)?;
+    contained(ctx)?;
+    without_groups(ctx)?;
     before.ensure_same()?;
     plain::under(|| refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[3], plain::NAME))?;
     before.ensure_same()?;
@@ -167,6 +171,29 @@ fn offline(ctx: &Ctx) -> Result<()> {
     let r = refused(ctx, &["--rt-cpus", &ctx.rt.to_string()], &[2, 3], &cpu.to_string());
     guest::write(&online, "1")?;
     r
+}
+
+/// Where tasks have other ids than the kernel tells, wrong tasks would be changed.
+fn contained(ctx: &Ctx) -> Result<()> {
+    let program = ctx.program.display().to_string();
+    let args = ["-p", "-f", &program, "--rt-cpus", &ctx.rt.to_string()];
+    let ended = Daemon::run(Path::new("unshare"), &args)?;
+    let refused = ended.code == 3 && ended.output.contains("--pid=host");
+    ensure!(refused, "in a PID namespace: exit code {}\n{}", ended.code, ended.output);
+    Ok(())
+}
+
+/// An initrd has no /etc/group.
+fn without_groups(ctx: &Ctx) -> Result<()> {
+    const GROUPS: &str = "/etc/group";
+    let groups = fs::read(GROUPS).ok();
+    let _ = fs::remove_file(GROUPS);
+    let ended = Daemon::run(&ctx.program, &["--check", "--rt-cpus", &ctx.rt.to_string()])?;
+    if let Some(groups) = groups {
+        fs::write(GROUPS, groups)?;
+    }
+    ensure!(ended.code == 0, "without {GROUPS}: exit code {}\n{}", ended.code, ended.output);
+    Ok(())
 }
 
 /// Where nothing can be pinned, tasks could not be put back after a crash.
