@@ -44,7 +44,7 @@ void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 	task_note_weight(p, t, p->scx.weight);
 	task_note_affinity(t, p->cpus_ptr);
 	t->vtime = group_nr(t->group)->clock;
-	tell_news(p, ARTIS_NEWS_FROM_RT, NULL, false);
+	tell_news(p, ARTIS_NEWS_FROM_RT);
 }
 
 /* It leaves the ext class; if it runs right now as a real-time task, no switch will tell. */
@@ -60,7 +60,7 @@ void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 		t->stats.ready_ns = 0;
 	}
 	if (is_realtime(p) && has_rt_policy(p))
-		tell_news(p, ARTIS_NEWS_TO_RT, NULL, false);
+		tell_news(p, ARTIS_NEWS_TO_RT);
 	if (scx_bpf_task_running(p) && is_realtime(p) && !cpu_of(cpu)->rt.in_rt)
 		rt_begins(cpu_of(cpu), cpu, p);
 }
@@ -87,7 +87,7 @@ void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpuma
 		return;
 	task_note_affinity(t, cpumask);
 	if (unlikely(t->rt1))
-		tell_news(p, ARTIS_NEWS_AFFINITY, NULL, false);
+		tell_news(p, ARTIS_NEWS_AFFINITY);
 	if (!scx_bpf_task_running(p) || c->curr_pid != p->pid)
 		return;
 	c->movable = t->movable && !is_kernel_task(p);

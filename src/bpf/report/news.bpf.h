@@ -18,8 +18,7 @@ u32 news_wanted SEC(".data.watch");
 u32 news_lost SEC(".data.watch");
 
 /* To be submitted; NULL: not wanted, or no room. */
-static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 kind,
-						     const char *comm, bool all_threads)
+static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 kind)
 {
 	struct artis_news *n;
 
@@ -34,8 +33,8 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 	n->pid = p->pid;
 	n->tgid = p->tgid;
 	n->kind = kind;
-	n->all_threads = all_threads;
-	bpf_probe_read_kernel_str(n->comm, sizeof(n->comm), comm ? comm : p->comm);
+	n->all_threads = 0;
+	n->comm[0] = '\0';
 	n->policy = 0;
 	n->priority = 0;
 	n->nice = 0;
@@ -43,10 +42,9 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 	return n;
 }
 
-static __always_inline void tell_news(struct task_struct *p, u32 kind, const char *comm,
-				      bool all_threads)
+static __always_inline void tell_news(struct task_struct *p, u32 kind)
 {
-	struct artis_news *n = begin_news(p, kind, comm, all_threads);
+	struct artis_news *n = begin_news(p, kind);
 
 	/* the reader is woken: whoever forks or changes its policy is in the kernel anyway */
 	if (n)
@@ -56,7 +54,7 @@ static __always_inline void tell_news(struct task_struct *p, u32 kind, const cha
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(artis_news_fork, struct task_struct *parent, struct task_struct *child)
 {
-	tell_news(child, has_rt_policy(child) ? ARTIS_NEWS_FORK_RT : ARTIS_NEWS_FORK, NULL, false);
+	tell_news(child, has_rt_policy(child) ? ARTIS_NEWS_FORK_RT : ARTIS_NEWS_FORK);
 	return 0;
 }
 
@@ -86,7 +84,7 @@ int BPF_PROG(artis_news_policy, struct task_struct *p, const struct sched_attr *
 
 	if (!changed_by_others(p, err))
 		return 0;
-	n = begin_news(p, ARTIS_NEWS_POLICY, NULL, false);
+	n = begin_news(p, ARTIS_NEWS_POLICY);
 	if (!n)
 		return 0;
 	n->policy = attr->sched_policy;
@@ -101,22 +99,27 @@ SEC("?fexit/__sched_setaffinity")
 int BPF_PROG(artis_news_affinity, struct task_struct *p, struct affinity_context *to, int err)
 {
 	if (changed_by_others(p, err))
-		tell_news(p, ARTIS_NEWS_AFFINITY, NULL, false);
+		tell_news(p, ARTIS_NEWS_AFFINITY);
 	return 0;
 }
 
 SEC("?tp_btf/sched_process_exec")
 int BPF_PROG(artis_news_exec, struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm)
 {
-	tell_news(p, ARTIS_NEWS_EXEC, NULL, false);
+	tell_news(p, ARTIS_NEWS_EXEC);
 	return 0;
 }
 
-/* Before the name changes. */
+/* Before the name changes, so it is told. */
 SEC("?tp_btf/task_rename")
 int BPF_PROG(artis_news_name, struct task_struct *p, const char *comm)
 {
-	tell_news(p, ARTIS_NEWS_NAME, comm, false);
+	struct artis_news *n = begin_news(p, ARTIS_NEWS_NAME);
+
+	if (!n)
+		return 0;
+	bpf_probe_read_kernel_str(n->comm, sizeof(n->comm), comm);
+	bpf_ringbuf_submit(n, 0);
 	return 0;
 }
 
@@ -124,7 +127,12 @@ SEC("?tp_btf/cgroup_attach_task")
 int BPF_PROG(artis_news_cgroup, struct cgroup *to, const char *path, struct task_struct *p,
 	     bool all_threads)
 {
-	tell_news(p, ARTIS_NEWS_CGROUP, NULL, all_threads);
+	struct artis_news *n = begin_news(p, ARTIS_NEWS_CGROUP);
+
+	if (!n)
+		return 0;
+	n->all_threads = all_threads;
+	bpf_ringbuf_submit(n, 0);
 	return 0;
 }
 

@@ -92,9 +92,10 @@ fn restore() -> Result<(), Failure> {
     if let Some(model) = &model {
         eprintln!("scx_artis: preemption model is {model} again");
     }
-    if tasks > 0 {
-        eprintln!("scx_artis: {tasks} adopted or confined tasks are as they were");
-    } else if model.is_none() {
+    if tasks.restored > 0 {
+        eprintln!("scx_artis: {} adopted or confined tasks are as they were", tasks.restored);
+    }
+    if tasks.all()? == 0 && model.is_none() {
         eprintln!("scx_artis: nothing was left changed");
     }
     Ok(())

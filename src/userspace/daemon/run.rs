@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender, select_biased};
 
 use super::classes::adoption::{Adoption, PINNED};
 use super::classes::{Classes, Source};
@@ -144,18 +144,20 @@ impl Session {
         let mut begin = self.begin(setup, &scheduler);
         self.output.begin(&begin, &self.hub)?;
         let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
-        if ended_by_user {
-            // as long as the scheduler still knows how urgent they are
-            self.classes.end()?;
-        }
+        // as long as the scheduler still knows how urgent they are
+        let given_back = if ended_by_user { self.classes.end() } else { Ok(()) };
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
         }
+        // before the terminal is given back, which may take its time
+        let given_back = given_back.and_then(|()| self.classes.end());
         self.output.end();
         if !report.is_ours() {
+            given_back.unwrap_or_else(|error| log::error!("{error:#}"));
             return Ok(End::Ejected(report));
         }
+        given_back?;
         say_farewell(&last);
         Ok(End::ByUser)
     }
@@ -191,7 +193,8 @@ impl Session {
         while !scheduler.has_ended() {
             let Ticks { changes, interval, poll } = watcher.ticks();
             let news = scheduler.news();
-            select! {
+            // what comes first is looked at first: a storm of news holds up nobody
+            select_biased! {
                 recv(self.told.stop) -> _ => return Ok(true),
                 recv(self.told.hangup) -> _ => {
                     if self.told.on_terminal && !self.classes.has_rules() {
@@ -202,7 +205,6 @@ impl Session {
                         Err(error) => log::warn!("{error}"),
                     }
                 }
-                recv(news) -> _ => self.classes.hear(setup, scheduler),
                 recv(left) -> left => {
                     left.context("the view is gone")?.context("the terminal is gone")?;
                     return Ok(true);
@@ -232,6 +234,7 @@ impl Session {
                     self.output.show(&Metrics::between(prev.as_ref(), &now))?;
                     prev = Some(now);
                 }
+                recv(news) -> _ => self.classes.hear(setup, scheduler),
                 default(POLL) => self.classes.catch_up(setup, scheduler),
             }
         }

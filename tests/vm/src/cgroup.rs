@@ -16,8 +16,8 @@ const CONTROL: &str = "/sys/fs/cgroup/cgroup.subtree_control";
 /// A child of the root cgroup.
 pub struct Cgroup {
     dir: PathBuf,
-    /// It gave children of the root group weights, which they had not before.
-    first: bool,
+    /// A controller that children of the root group had not before.
+    first: Option<&'static str>,
 }
 
 impl Cgroup {
@@ -26,13 +26,30 @@ impl Cgroup {
     /// # Errors
     /// When it is there already, or the kernel has no such weights.
     pub fn with_weight(name: &str, weight: u32) -> Result<Self> {
-        let first = !line(CONTROL)?.split_whitespace().any(|c| c == "cpu");
-        write(CONTROL, "+cpu")?;
-        let mut group = Self::plain(name)?;
-        group.first = first;
-        let path = group.dir.join("cpu.weight");
-        fs::write(&path, weight.to_string()).with_context(|| path.display().to_string())?;
+        let group = Self::with(name, "cpu")?;
+        group.set("cpu.weight", &weight.to_string())?;
         Ok(group)
+    }
+
+    /// Makes the group, with this controller.
+    ///
+    /// # Errors
+    /// When it is there already, or the kernel has no such controller.
+    pub fn with(name: &str, controller: &'static str) -> Result<Self> {
+        let first = !line(CONTROL)?.split_whitespace().any(|c| c == controller);
+        write(CONTROL, &format!("+{controller}"))?;
+        let mut group = Self::plain(name)?;
+        group.first = first.then_some(controller);
+        Ok(group)
+    }
+
+    /// Writes to one of its files.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn set(&self, file: &str, value: &str) -> Result<()> {
+        let path = self.dir.join(file);
+        fs::write(&path, value).with_context(|| format!("{value} to {}", path.display()))
     }
 
     /// Makes the group, without a weight.
@@ -42,7 +59,7 @@ impl Cgroup {
     pub fn plain(name: &str) -> Result<Self> {
         let dir = PathBuf::from(format!("{ROOT}/{name}"));
         fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
-        Ok(Self { dir, first: false })
+        Ok(Self { dir, first: None })
     }
 
     /// A shell that joins and becomes this command, or runs these ones.
@@ -55,8 +72,7 @@ impl Cgroup {
 
     /// Sends SIGKILL to all tasks in it, in the groups below it, too, and to those that are just born.
     pub fn kill(&self) -> Result<()> {
-        let path = self.dir.join("cgroup.kill");
-        fs::write(&path, "1").with_context(|| path.display().to_string())
+        self.set("cgroup.kill", "1")
     }
 
     /// Where tasks join.
@@ -74,8 +90,8 @@ impl Drop for Cgroup {
             groups.filter(|e| e.file_type().is_dir()).for_each(|e| _ = fs::remove_dir(e.path()));
             Ok(!self.dir.exists())
         });
-        if self.first {
-            let _ = write(CONTROL, "-cpu");
+        if let Some(controller) = self.first {
+            let _ = write(CONTROL, &format!("-{controller}"));
         }
     }
 }

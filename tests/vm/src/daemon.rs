@@ -2,6 +2,7 @@
 //! The loader under test, as a child: start, wait until enabled, stop.
 
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -47,43 +48,54 @@ impl Daemon {
     pub fn start(program: &Path, args: &[&str]) -> Result<Self> {
         let began = Instant::now();
         let mut d = Self::begin(program, args)?;
-        loop {
-            if guest::artis_enabled() {
-                d.enabled_after = began.elapsed();
-                return Ok(d);
-            }
-            if let Some(status) = d.child.try_wait()? {
-                bail!(
-                    "{} ended before it was enabled: {status}\n{}",
-                    program.display(),
-                    d.output()
-                );
+        d.wait_enabled()?;
+        d.enabled_after = began.elapsed();
+        Ok(d)
+    }
+
+    /// Waits until the kernel says that it is in charge.
+    pub fn wait_enabled(&mut self) -> Result<()> {
+        let began = Instant::now();
+        while !guest::artis_enabled() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("scx_artis ended before it was enabled: {status}\n{}", self.output());
             }
             if began.elapsed() > PATIENCE {
                 bail!(
-                    "{} is not enabled after {PATIENCE:?}: state {}, ops {:?}\n{}",
-                    program.display(),
+                    "scx_artis is not enabled after {PATIENCE:?}: state {}, ops {:?}\n{}",
                     guest::scx_state()?,
                     guest::scx_ops(),
-                    d.output()
+                    self.output()
                 );
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+        Ok(())
     }
 
     /// Starts the program, as whatever it is by its arguments; its output goes to a file.
     pub fn begin(program: &Path, args: &[&str]) -> Result<Self> {
-        auditor::will_run(args);
         let log = log_file();
         let out = File::create(&log).with_context(|| log.display().to_string())?;
-        let child = Command::new(program)
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(out.try_clone()?)
-            .stderr(out)
-            .spawn()
-            .with_context(|| format!("start {}", program.display()))?;
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        Self::spawn(command, args, log)
+    }
+
+    /// Starts it as the foreground job of a terminal, which gets its output.
+    pub fn begin_on(terminal: &OwnedFd, program: &Path, args: &[&str]) -> Result<Self> {
+        let log = log_file();
+        File::create(&log).with_context(|| log.display().to_string())?;
+        let mut command = Command::new("setsid");
+        let slave = || terminal.try_clone();
+        command.arg("-c").arg(program).stdin(slave()?).stdout(slave()?).stderr(slave()?);
+        command.env("TERM", "xterm");
+        Self::spawn(command, args, log)
+    }
+
+    fn spawn(mut command: Command, args: &[&str], log: PathBuf) -> Result<Self> {
+        auditor::will_run(args);
+        let child = command.args(args).spawn().with_context(|| format!("start {command:?}"))?;
         Ok(Self { child, log, enabled_after: Duration::ZERO })
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use crossbeam_channel::{Receiver, bounded, never};
 use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -19,6 +19,10 @@ use super::change::store_all;
 use crate::abi::bindings as abi;
 use crate::abi::{NR_CALLS, artis_news};
 use crate::daemon::classes::Informed;
+
+/// So many are taken at a time: between two times the run loop looks what else there is to do. Each
+/// is a task to be looked at in /proc, which takes some tens of us.
+const AT_ONCE: usize = 256;
 
 /// What happened to a task; the bits are those of enum artis_news_kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +89,8 @@ pub struct Item {
     pub kind: Kind,
     /// All threads of the process are meant.
     pub all_threads: bool,
-    /// The name of the task from now on, as [`Facts::comm`]; /proc may still tell the one before.
+    /// Of [`Kind::Name`]: the name of the task from now on, as [`Facts::comm`]; /proc may still tell
+    /// the one before.
     ///
     /// [`Facts::comm`]: crate::daemon::classes::facts::Facts::comm
     pub comm: String,
@@ -194,7 +199,10 @@ impl Informed for Scheduler<'_> {
     fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
         let lost = self.news_words()?.1.load(Ordering::Relaxed);
         let Some(herald) = &mut self.herald else { return Ok((Vec::new(), false)) };
-        herald.ring.consume().context("reading the ring buffer of news")?;
+        // those that are left are told again
+        let taken = herald.ring.consume_raw_n(AT_ONCE);
+        let error = std::io::Error::from_raw_os_error(taken.saturating_neg());
+        ensure!(taken >= 0, "reading the ring buffer of news: {error}");
         let missed = std::mem::replace(&mut herald.lost, lost) != lost;
         Ok((herald.taken.take(), missed))
     }

@@ -143,7 +143,7 @@ keys! {
     Looking Last "End G" "" "to the last row; in the log: follow it again" [key(KeyCode::End), letter('G')];
     Looking Right "Right l" "" "columns further right" [key(KeyCode::Right), letter('l')];
     Looking Left "Left h" "" "columns further left" [key(KeyCode::Left), letter('h')];
-    Looking Stop "Ctrl-Z" "" "stop; the shell's fg brings it back" [ctrl('z')];
+    Looking Stop "Ctrl-Z" "" "stop scx_artis top; the shell's fg brings it back" [ctrl('z')];
     Looking Redraw "Ctrl-L" "" "draw all anew" [ctrl('l')];
     Replaying Faster "+" "faster" "play the recording faster" [letter('+'), letter('=')];
     Replaying Slower "-" "slower" "play the recording slower" [letter('-')];

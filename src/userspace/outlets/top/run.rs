@@ -94,6 +94,8 @@ pub fn run(
                 Flow::Go => {}
                 Flow::Redraw => screen.forget()?,
                 Flow::Leave => return Ok(()),
+                // a daemon is not stopped: see Inside
+                Flow::StopJob | Flow::Stop if end_signals == EndSignals::Others => {}
                 // the whole job, as the terminal itself would have done it
                 Flow::StopJob => kill(Pid::from_raw(0), Signal::SIGTSTP)?,
                 Flow::Stop => {

@@ -120,6 +120,12 @@ pub fn give_back() {
     }
 }
 
+/// Gives up a terminal that takes no output. It gets its settings back, not its screen. What is
+/// written to stderr from now on is lost: it would wait, too.
+pub fn abandon() {
+    let _ = disable_raw_mode(); // nobody to tell
+}
+
 fn stderr() -> MutexGuard<'static, Option<Kept>> {
     STDERR.lock().unwrap_or_else(PoisonError::into_inner)
 }

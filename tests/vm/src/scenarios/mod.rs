@@ -19,6 +19,7 @@ mod hog;
 mod hotplug;
 mod lazy;
 mod loading;
+mod obstacles;
 mod predict;
 mod preempt;
 mod recording;
@@ -198,6 +199,9 @@ pub const ALL: &[Scenario] = &[
     adopt_storm::ADOPT_STORM,
     adopt_pi::ADOPT_PI,
     forger::FORGER,
+    obstacles::REFUSED_BACK,
+    obstacles::STUCK_TERMINAL,
+    obstacles::LOCKED_DOWN,
     service::SERVICE,
     follow::FOLLOW,
     handover::HANDOVER,

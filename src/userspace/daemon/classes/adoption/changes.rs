@@ -37,21 +37,21 @@ const HOOKS: [&str; 5] = [
 /// The records, while a daemon changes tasks.
 #[derive(Debug)]
 pub struct Changes {
-    dir: PathBuf,
     object: Object,
     _links: Vec<Link>,
 }
 
 impl Changes {
-    /// Loads the object and pins what outlives this process below `dir`, in which nothing is
-    /// pinned.
+    /// Loads the object and pins what outlives this process below `dir`. Records that are there,
+    /// as [`Left::open`] has found them, are kept, and the programs that follow their tasks.
     ///
     /// # Errors
     /// When `dir` is not on a BPF file system, or the kernel does not take the object: it cannot
     /// trace its functions, for example.
     pub fn new(dir: &Path) -> Result<Self> {
+        let kept = dir.join(CHANGES).exists();
         let made = Self::make(dir);
-        if made.is_err() && foreign(dir).is_none() {
+        if made.is_err() && !kept && foreign(dir).is_none() {
             unpin(dir)?;
         }
         made
@@ -69,19 +69,22 @@ impl Changes {
         if let Some(owner) = foreign(dir) {
             bail!("{owner}: remove it");
         }
-        let mut object = ObjectBuilder::default().open_memory(CHANGE_OBJECT)?.load()?;
         DirBuilder::new()
             .mode(0o700)
+            .recursive(true) // one that is there is root's own
             .create(dir)
             .with_context(|| format!("making {}", dir.display()))?;
-        for mut map in object.maps_mut() {
+        let mut open = ObjectBuilder::default().open_memory(CHANGE_OBJECT)?;
+        for mut map in open.maps_mut() {
             if let Some(name) = [CHANGES, KEEPER].into_iter().find(|name| map.name() == *name) {
-                map.pin(dir.join(name)).with_context(|| format!("pinning the map {name}"))?;
+                // libbpf pins it there, or takes the one that is
+                map.set_pin_path(dir.join(name)).with_context(|| format!("the map {name}"))?;
             }
         }
+        let object = open.load()?;
         Left::open(dir)?.context("what was pinned is gone")?.take_over()?;
         let mut links = Vec::new();
-        for name in HOOKS {
+        for name in HOOKS.into_iter().filter(|name| !dir.join(name).exists()) {
             let link = program(&object, name)?.attach();
             let mut link = link.with_context(|| {
                 format!(
@@ -92,12 +95,7 @@ impl Changes {
             link.pin(dir.join(name)).with_context(|| format!("pinning the link {name}"))?;
             links.push(link);
         }
-        Ok(Self { dir: dir.to_owned(), object, _links: links })
-    }
-
-    /// Where its maps and links are pinned.
-    pub fn dir(&self) -> &Path {
-        &self.dir
+        Ok(Self { object, _links: links })
     }
 
     /// Remembers that the task is about to be adopted. Returns what it is; `None`: it is gone, or

@@ -10,7 +10,7 @@ mod record;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -24,7 +24,7 @@ use attr::{SCHED_EXT, Was};
 use changes::Changes;
 pub use changes::PINNED;
 use record::Change;
-pub use restore::repair;
+pub use restore::{Repaired, repair};
 
 /// So many tasks are named that may run on RT CPUs and should not; then it is said that there are
 /// more.
@@ -49,6 +49,8 @@ pub struct Adoption {
     wanted: Wanted,
     /// What it has changed; `None`: nothing is to be changed, or there is no scheduler yet.
     changes: Option<Changes>,
+    /// Where it remembers that, or where there are records of tasks that could not be put back.
+    pinned: Option<PathBuf>,
     /// What calls asked the kernel to make of tasks, since the last look at them.
     asked: HashMap<i32, Asked>,
     /// Of whom a warning was given.
@@ -90,18 +92,27 @@ impl Adoption {
     }
 
     /// Has the kernel remember what it changes, pinned below the directory `pinned`. What a dead
-    /// predecessor left there is put back first.
+    /// predecessor left there is put back first. What cannot be is tried again at the end.
     ///
     /// # Errors
-    /// When that cannot be done. [`Failure::Unfit`]: the kernel cannot remember what is changed.
+    /// When the records there cannot be read. [`Failure::Unfit`]: the kernel cannot remember what
+    /// is changed.
     pub fn remember_in(&mut self, pinned: &Path) -> Result<(), Failure> {
-        match repair(pinned)? {
-            0 => {}
-            tasks => log::warn!(
-                "a dead predecessor had adopted or confined {tasks} tasks: they are as they were"
-            ),
+        let Repaired { restored, failed } = repair(pinned)?;
+        if restored > 0 {
+            log::warn!(
+                "a dead predecessor had adopted or confined {restored} tasks: they are as they were"
+            );
         }
-        if self.wanted.adopt || self.wanted.confine {
+        if failed > 0 {
+            log::warn!(
+                "{failed} tasks that a dead predecessor had adopted or confined could not be put \
+                 back, for the reasons above: that is tried again at the end"
+            );
+        }
+        let changes = self.wanted.adopt || self.wanted.confine;
+        self.pinned = (changes || failed > 0).then(|| pinned.to_owned());
+        if changes {
             let changes = Changes::new(pinned);
             let unfit = |error| Failure::Unfit(format!("--adopt and --confine: {error:#}"));
             self.changes = Some(changes.map_err(unfit)?);
@@ -183,9 +194,9 @@ impl Adoption {
     /// When one could not be put back, or the records of them cannot be removed. Each task was
     /// tried.
     pub fn end(&mut self) -> Result<()> {
-        let Some(changes) = &self.changes else { return Ok(()) };
-        let tasks = repair(changes.dir())?;
+        let Some(pinned) = self.pinned.take() else { return Ok(()) };
         self.changes = None;
+        let tasks = repair(&pinned)?.all()?;
         if tasks > 0 {
             log::info!("{tasks} adopted or confined tasks are as they were");
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
 use super::attr;
 use super::changes::Left;
@@ -12,17 +12,41 @@ use super::confine::bind;
 use super::record::Change;
 use crate::daemon::classes::facts::{Facts, TaskId};
 
+/// What became of the tasks that had a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// So many were put back.
+    pub restored: usize,
+    /// So many could not be, each of which was named in a warning: all records stay pinned.
+    pub failed: usize,
+}
+
+impl Repaired {
+    /// How many were put back.
+    ///
+    /// # Errors
+    /// When some could not be.
+    pub fn all(self) -> Result<usize> {
+        let Self { restored, failed } = self;
+        ensure!(
+            failed == 0,
+            "{failed} tasks could not be put back as they were, for the reasons above: they are \
+             still remembered, and 'scx_artis restore' tries again"
+        );
+        Ok(restored)
+    }
+}
+
 /// Puts back all tasks of which a record is pinned below `dir`: a daemon's own, or those that a
-/// dead one left. The caller holds the lock that keeps other daemons away. Returns how many tasks
-/// were put back.
+/// dead one left. The caller holds the lock that keeps other daemons away. The records are removed
+/// if none is needed any more.
 ///
 /// # Errors
-/// When the records cannot be read, or a task not be put back: the others are, and the records
-/// stay.
-pub fn repair(dir: &Path) -> Result<usize> {
-    let Some(left) = Left::open(dir)? else { return Ok(0) };
+/// When the records cannot be read or removed.
+pub fn repair(dir: &Path) -> Result<Repaired> {
+    let Some(left) = Left::open(dir)? else { return Ok(Repaired::default()) };
     left.take_over()?;
-    let (mut restored, mut failed) = (0, 0);
+    let Repaired { mut restored, mut failed } = Repaired::default();
     let mut seen = BTreeSet::new();
     // until none is found: a task may have forked before it was put back
     loop {
@@ -51,11 +75,10 @@ pub fn repair(dir: &Path) -> Result<usize> {
              stay as they are"
         );
     }
-    if failed > 0 {
-        bail!("{failed} tasks could not be put back as they were");
+    if failed == 0 {
+        left.remove()?;
     }
-    left.remove()?;
-    Ok(restored)
+    Ok(Repaired { restored, failed })
 }
 
 /// Returns whether it was: one that has ended, or is what it was, is left alone. (Of one that was
