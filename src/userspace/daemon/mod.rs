@@ -118,6 +118,8 @@ fn check(opts: &Opts) -> Result<(), Failure> {
     if checked.has_rules() {
         let text = format!("{} in {}", checked.count(), rules.name());
         findings.push(Finding::new(Severity::Ok, "rules", text));
+        let warn = |text| Finding::new(Severity::Warn, "rules", text);
+        findings.extend(checked.doubts().into_iter().map(warn));
     }
     if let Some(setup) = &setup {
         findings.push(Finding::new(

@@ -50,6 +50,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
     let adoption = Adoption::new(opts.adoption.wanted());
     let mut classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
+    classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
     scx_utils::try_set_rlimit_infinity();
@@ -201,7 +202,10 @@ impl Session {
                         return Ok(true);
                     }
                     match self.classes.reload(setup, scheduler) {
-                        Ok(text) => self.output.tell(&text, "SIGHUP"),
+                        Ok(text) => {
+                            self.classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
+                            self.output.tell(&text, "SIGHUP");
+                        }
                         Err(error) => log::warn!("{error}"),
                     }
                 }

@@ -154,6 +154,13 @@ impl Rule {
         self.call_slots().map(|_| ())
     }
 
+    /// Does it give the RT1+ class by names alone? Any task can choose its name, and where users may
+    /// make namespaces of their own, the path of its program, too.
+    pub fn trusts_names(&self) -> bool {
+        let sure = self.user.is_some() || self.cgroup.is_some();
+        self.class == Some(ClassName::Rt1) && !(sure || self.pid.is_some() || self.tgid.is_some())
+    }
+
     fn names_tasks(&self) -> bool {
         let Self { cgroup, comm, comm_regex, exe, user, pid, tgid, parent, policy, .. } = self;
         cgroup.is_some()

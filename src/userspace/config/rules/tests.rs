@@ -61,6 +61,7 @@ parent = 1
 fn the_example_is_right() {
     let rules = parse(include_str!("../../../../dist/config.example.toml")).expect("rules");
     assert_eq!(rules.len(), 6);
+    assert!(rules.iter().all(|(_, rule)| !rule.trusts_names()));
 }
 
 #[test]

@@ -29,7 +29,20 @@ impl Classes {
             RuleRequest::Remove { nr } => self.remove(*nr, setup, scheduler)?,
             RuleRequest::Reload => self.reload(setup, scheduler)?,
         };
-        Ok(Reply::Done { text, warnings: Vec::new() })
+        let warnings = match request {
+            RuleRequest::Add { rule, .. } => {
+                let entry = Entry { rule: (**rule).clone(), from: BY_CTL.to_owned() };
+                entry.doubt().into_iter().collect()
+            }
+            RuleRequest::Reload => self.doubts(),
+            RuleRequest::List | RuleRequest::Remove { .. } => Vec::new(),
+        };
+        Ok(Reply::Done { text, warnings })
+    }
+
+    /// What is unwise about the rules, in words.
+    pub fn doubts(&self) -> Vec<String> {
+        self.rules.doubts()
     }
 
     /// Are there rules, or a file where some could be?

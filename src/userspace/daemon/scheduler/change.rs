@@ -43,7 +43,11 @@ impl InCharge for Scheduler<'_> {
         }
         self.partition = partition.clone();
         self.set_policy(wanted)?;
-        look_again(&self.skel)
+        // the new partition is in force, whatever becomes of this
+        if let Err(error) = look_again(&self.skel) {
+            log::warn!("tasks that run or wait now may stay where they are for a while: {error:#}");
+        }
+        Ok(())
     }
 
     fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>> {

@@ -19,6 +19,19 @@ pub struct Entry {
     pub from: String,
 }
 
+impl Entry {
+    /// What is unwise about it, in words.
+    pub fn doubt(&self) -> Option<String> {
+        self.rule.trusts_names().then(|| {
+            format!(
+                "{}: class = \"rt1\" by names alone, which tasks choose themselves: a task of any \
+                 user can become RT1+. Say user or cgroup, too",
+                self.from
+            )
+        })
+    }
+}
+
 /// The rules in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
@@ -60,6 +73,11 @@ impl Rules {
     /// All of them.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// What is unwise about them, in words.
+    pub fn doubts(&self) -> Vec<String> {
+        self.entries.iter().filter_map(Entry::doubt).collect()
     }
 
     /// The tables of system calls: number, and what it says of each call otherwise than the policy.

@@ -47,6 +47,26 @@ fn rt1(priority: u32) -> Treatment {
 }
 
 #[test]
+fn rt1_by_names_alone_is_doubted() {
+    let doubts = |keys: &str| {
+        let (_file, classes) = with_file(&format!("[[rule]]\n{keys}\n"));
+        classes.doubts()
+    };
+    let rt1 = "class = 'rt1'\npriority = 7";
+    for names in ["comm = 'a'", "comm-regex = 'a'", "exe = '/a'", "parent = 'a'", "policy = 'rr'"] {
+        let doubts = doubts(&format!("{names}\n{rt1}"));
+        let [doubt] = &doubts[..] else { panic!("{names}: {doubts:?}") };
+        assert!(doubt.contains("line 1: ") && doubt.contains("user or cgroup"), "{doubt}");
+        let sure = ["user = 'root'", "cgroup = '/a'", "pid = 7", "tgid = 7"];
+        assert!(sure.iter().all(|sure| {
+            let (_file, classes) = with_file(&format!("[[rule]]\n{names}\n{sure}\n{rt1}\n"));
+            classes.doubts().is_empty()
+        }));
+    }
+    assert_eq!(doubts("comm = 'a'\nrt-cpus = 'forbid'"), [""; 0]);
+}
+
+#[test]
 fn rules_are_listed_added_and_removed() {
     let named = Named::new("rule-me-1");
     let (file, classes) = with_file("[[rule]]\ncomm = 'rule-me*'\nclass = 'rt1'\npriority = 7\n");
