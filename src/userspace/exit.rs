@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use crate::config::ConfigError;
+use crate::daemon::log::say;
 
 /// The text of the exit codes in `--help`.
 pub const EXIT_CODES_HELP: &str = "\
@@ -66,7 +67,7 @@ pub fn conclude(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("scx_artis: {failure}");
+            say(format_args!("scx_artis: {failure}"));
             ExitCode::from(failure.code())
         }
     }

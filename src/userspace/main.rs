@@ -9,5 +9,7 @@ use scx_artis::{cli::Opts, daemon, exit};
 
 fn main() -> ExitCode {
     let opts = Opts::parse();
+    // written out when it is dropped
+    let _told = daemon::log::start(opts.verbose, opts.command.is_none());
     exit::conclude(daemon::execute(&opts))
 }

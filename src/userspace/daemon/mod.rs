@@ -48,7 +48,6 @@ use setup::{Setup, Start, Wanted};
 /// # Errors
 /// See [`Failure`]: each variant is one exit code.
 pub fn execute(opts: &Opts) -> Result<(), Failure> {
-    log::start(opts.verbose);
     let mut stdout = std::io::stdout();
     if let Some(command) = &opts.command {
         match command {

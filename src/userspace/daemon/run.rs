@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver, Sender, select_biased};
 use super::classes::adoption::{Adoption, PINNED};
 use super::classes::{Classes, Source};
 use super::exit_report::ExitReport;
+use super::log::say;
 use super::output::{Output, say_farewell};
 use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
@@ -99,7 +100,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
 }
 
 fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
-    eprintln!("scx_artis: a CPU came or went, starting again");
+    say("scx_artis: a CPU came or went, starting again");
     let setup = Setup::new(opts, wanted, Start::AfterHotplug)?;
     place::take(&setup);
     Ok(setup)
@@ -126,7 +127,7 @@ impl Session {
                 End::ByUser => return Ok(()),
                 End::Restart => next = restart(opts, next.wanted)?,
                 End::Ejected(report) => {
-                    eprint!("{report}");
+                    say(report.to_string().trim_end());
                     return Err(Failure::Ejected(report.headline()));
                 }
             }

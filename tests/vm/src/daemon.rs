@@ -93,6 +93,15 @@ impl Daemon {
         Self::spawn(command, args, log)
     }
 
+    /// Starts it with this as stdout and stderr.
+    pub fn begin_to(out: &OwnedFd, program: &Path, args: &[&str]) -> Result<Self> {
+        let log = log_file();
+        File::create(&log).with_context(|| log.display().to_string())?;
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out.try_clone()?);
+        Self::spawn(command, args, log)
+    }
+
     fn spawn(mut command: Command, args: &[&str], log: PathBuf) -> Result<Self> {
         auditor::will_run(args);
         let child = command.args(args).spawn().with_context(|| format!("start {command:?}"))?;

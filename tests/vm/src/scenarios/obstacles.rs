@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::mount::{MsFlags, mount, umount};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use nix::sys::termios::{FlowArg, tcflow};
+use nix::unistd::pipe2;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
@@ -40,14 +42,14 @@ pub const REFUSED_BACK: Scenario = Scenario {
     run: refused_back,
 };
 
-/// Catches: a terminal that takes no output and keeps adopted tasks from being put back, or the daemon
-/// from its end; a daemon that Ctrl-Z stops.
+/// Catches: a terminal, or a pipe, that takes no output and keeps tasks from being adopted or put back,
+/// or the daemon from its end; a daemon that Ctrl-Z stops.
 pub const STUCK_TERMINAL: Scenario = Scenario {
     name: "stuck_terminal",
     what: "the view on a terminal that takes nothing: tasks are put back, and the daemon ends",
     scope: Scope::First,
     boot: &[],
-    secs: 14,
+    secs: 20,
     timed: false,
     complaints: &["sched_ext:"],
     run: stuck_terminal,
@@ -191,9 +193,29 @@ fn stuck_terminal(ctx: &Ctx) -> Result<Outcome> {
         ensure!(ended.code == code, "exit code {} after the {what}", ended.code);
         say(&format!("after the {what} it has ended with {code}"));
     }
+    stuck_pipe(ctx, task)?;
     drop(workers);
     before.ensure_same()?;
     Ok(Outcome::Passed)
+}
+
+/// Stdout and stderr are a pipe that is full, as of a journal that stands still.
+fn stuck_pipe(ctx: &Ctx, task: i32) -> Result<()> {
+    let (_reader, writer) = pipe2(OFlag::O_NONBLOCK)?;
+    let mut filled = File::from(writer.try_clone()?);
+    while filled.write(b"x").is_ok() {}
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty()))?;
+    let args = ["--rt-cpus", &ctx.rt.to_string(), "--adopt", "--stats", "0.1"];
+    let mut daemon = Daemon::begin_to(&writer, &ctx.program, &args)?;
+    daemon.wait_enabled()?;
+    becomes(task, "it is adopted while nobody reads stderr", adopted())?;
+    pause(2.5); // more lines than may wait
+    told(ctx, &["rt-cpus", &ctx.rt.to_string()], 0).context("while nobody reads stderr")?;
+    daemon.signal(Signal::SIGTERM)?;
+    let ended = daemon.ended().context("while nobody reads stderr")?;
+    ensure!(ended.code == 0, "exit code {} with a full pipe", ended.code);
+    ensure!(Policy::of(task)? == Some(fifo(50)), "it is {:?}", Policy::of(task)?);
+    Ok(())
 }
 
 fn locked_down(ctx: &Ctx) -> Result<Outcome> {
