@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{CALM_AT_2_MS, Ctx, Outcome, Scenario, Scope, say};
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
@@ -29,7 +29,7 @@ const CAUSE: &str = "call statx";
 const OTHERS_PCT: u64 = 20;
 
 fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
-    let daemon = ctx.load(&[])?;
+    let daemon = ctx.load(&CALM_AT_2_MS)?;
     let mut stats = daemon.stats()?;
     let kinds = [Kind::Mixed; MIXED].into_iter().chain([Kind::Spin]);
     let mut workers = Workers::start("evicted", kinds.map(Spec::new))?;

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{CALM_AT_2_MS, Ctx, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{pause, write};
 use crate::load::Workers;
@@ -44,7 +44,7 @@ fn models(ctx: &Ctx) -> Result<Outcome> {
     // but for the windows: the kernel takes half a minute to switch models under load
     workers.freeze(true)?;
     let mut turn = |what: &str, args: &[&str]| -> Result<(Daemon, Report, u64)> {
-        let daemon = ctx.load(args)?;
+        let daemon = ctx.load(&[&CALM_AT_2_MS, args].concat())?;
         workers.freeze(false)?;
         pause(0.7);
         let mut stats = daemon.stats()?;

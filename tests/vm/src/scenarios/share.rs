@@ -82,10 +82,14 @@ pub const DEADLINE: Scenario = Scenario {
     boot: &["--icount"],
     secs: 14,
     timed: false,
-    complaints: &[],
+    complaints: &[STALE_CALLBACK],
     run: deadline,
 };
 
+/// Debian's 6.18 warns so in 1 of 12 ends (2026-11-24), in rq_pin_lock() (kernel/sched/sched.h):
+/// scx_disable_workfn() calls prio_changed_dl() for a SCHED_DEADLINE task that runs, which queues a
+/// balance callback that nothing there takes off. No BPF program takes part in it.
+const STALE_CALLBACK: &str = "at kernel/sched/sched.h:1806 ";
 /// Percent of each period of 20 ms that the task uses.
 const DEADLINE_DUTY_PCT: u32 = 25;
 /// In points: the task changes its CPU, and both figures are of slightly different times. 0.2 to 1.7

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{CALM_AT_2_MS, Ctx, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
 use crate::entries::{Did, Entries};
@@ -88,7 +88,7 @@ fn tasks(line: &Value) -> Result<BTreeMap<u64, &Value>> {
 }
 
 fn tally(ctx: &Ctx) -> Result<Outcome> {
-    let daemon = ctx.load(&[])?;
+    let daemon = ctx.load(&CALM_AT_2_MS)?;
     let kinds = [Kind::Mixed; 6].into_iter().chain([Kind::Enter; 2]).chain([Kind::Call]);
     let rt_cpu = Cpus::one(ctx.rt.first()?);
     // an NRT sleeper makes no attempt: its only call is of a class of its own
