@@ -3,7 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write, stdout};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -96,6 +96,14 @@ impl Outlets {
     }
 }
 
+/// The owner of a link that is not to be followed: it is neither this user nor root. The kernel's
+/// fs.protected_symlinks is about open(2) in directories like /tmp only.
+fn stranger(path: &Path) -> Option<u32> {
+    let link = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_symlink)?.uid();
+    let trusted = [0, nix::unistd::geteuid().as_raw()];
+    (!trusted.contains(&link)).then_some(link)
+}
+
 fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -119,11 +127,17 @@ impl Target {
         if is_stdout(path) {
             return Ok(Self::Stdout);
         }
-        // a link stays a link: the file it leads to is replaced
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cannot = |why: &dyn std::fmt::Display| {
             Failure::Usage(format!("cannot write {}: {why}", path.display()))
         };
+        if let Some(owner) = stranger(path) {
+            return Err(cannot(&format!(
+                "it is a link of user {owner}, which may lead to any file of yours: remove it, or \
+                 name the file itself"
+            )));
+        }
+        // a link stays a link: the file it leads to is replaced
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => return Err(cannot(&"it is a directory")),
             Ok(meta) if !meta.is_file() => return Ok(Self::Special(path)),
@@ -191,12 +205,18 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("read"), "new");
     }
 
-    #[test]
-    fn a_link_and_a_pipe_stay_what_they_are() {
+    /// A directory, a file in it that says "old", and a link to that.
+    fn linked() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let dir = tempfile::tempdir().expect("a directory");
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         fs::write(&file, "old").expect("written");
         std::os::unix::fs::symlink(&file, &link).expect("linked");
+        (dir, file, link)
+    }
+
+    #[test]
+    fn a_link_and_a_pipe_stay_what_they_are() {
+        let (dir, file, link) = linked();
         Target::open(&link).unwrap_or_else(|e| panic!("{e}")).put("new").expect("put");
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         assert_eq!(fs::read_to_string(&file).expect("read"), "new");
@@ -211,6 +231,19 @@ mod tests {
         target.put("text").expect("put");
         assert_eq!(reader.join().expect("read"), "text");
         assert!(!fs::metadata(&pipe).expect("there").is_file());
+    }
+
+    #[test]
+    fn a_link_of_somebody_else_is_not_followed() {
+        let (_dir, file, link) = linked();
+        assert_eq!(stranger(&link), None);
+        assert_eq!(stranger(&file), None);
+        if std::os::unix::fs::lchown(&link, Some(65534), None).is_err() {
+            return; // only root can give it away
+        }
+        let Err(Failure::Usage(text)) = Target::open(&link) else { panic!("it is followed") };
+        assert!(text.contains("link of user 65534"), "{text}");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "old");
     }
 
     #[test]

@@ -75,16 +75,27 @@ impl SchedExt {
 pub fn running_programs() -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter_map(|pid| {
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        name.starts_with("scx_").then(|| format!("{} ({pid})", name.trim()))
-    })
-    .collect()
+    pids.filter_map(|pid| shown(&fs::read(format!("/proc/{pid}/comm")).ok()?, pid)).collect()
+}
+
+/// A program by its name, which any user can choose, if it is that of a scheduler: what is not
+/// printable in it is left out.
+fn shown(comm: &[u8], pid: u32) -> Option<String> {
+    let printable = comm.iter().filter(|byte| byte.is_ascii_graphic());
+    let name: String = printable.map(|byte| char::from(*byte)).collect();
+    name.starts_with("scx_").then(|| format!("{name} ({pid})"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_programs_cannot_steer_the_terminal() {
+        assert_eq!(shown(b"scx_bpfland\n", 7).as_deref(), Some("scx_bpfland (7)"));
+        assert_eq!(shown(b"scx_\x1b[2J\na\xff\n", 7).as_deref(), Some("scx_[2Ja (7)"));
+        assert_eq!(shown(b"bash\n", 7), None);
+    }
 
     #[test]
     fn a_scheduler_that_is_leaving_is_not_in_charge() {

@@ -6,10 +6,12 @@ mod cpu;
 mod measure;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use super::{STEPS_PER_LOOP, Scale};
 use cpu::Identity;
@@ -113,10 +115,15 @@ fn read(file: &Path, identity: &Identity) -> Option<Kept> {
 fn keep(file: &Path, kept: &Kept) -> Result<()> {
     let dir = file.parent().context("no directory")?;
     fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    let new = dir.join(format!(".calibration.{}", std::process::id()));
-    fs::write(&new, serde_json::to_vec_pretty(kept)?)
-        .and_then(|()| fs::rename(&new, file))
-        .with_context(|| format!("{} cannot be written", file.display()))
+    let text = serde_json::to_vec_pretty(kept)?;
+    // the directory may be another user's while root runs this: the name cannot be foreseen
+    let write = || -> io::Result<()> {
+        let mut new = NamedTempFile::new_in(dir)?;
+        new.write_all(&text)?;
+        new.persist(file)?;
+        Ok(())
+    };
+    write().with_context(|| format!("{} cannot be written", file.display()))
 }
 
 /// By the XDG base directory specification: a relative path is none.
