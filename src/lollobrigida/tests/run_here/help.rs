@@ -20,8 +20,12 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Names the program to start as actors, where it is not the one that was built.
+pub const PROGRAM: &str = "LOLLOBRIGIDA_OF_TEST";
+
 pub fn options() -> RunOptions {
-    RunOptions { program: env!("CARGO_BIN_EXE_lollobrigida").into() }
+    let built = || env!("CARGO_BIN_EXE_lollobrigida").into();
+    RunOptions { program: std::env::var_os(PROGRAM).map_or_else(built, Into::into) }
 }
 
 pub fn run(plan: &Plan) -> Run {

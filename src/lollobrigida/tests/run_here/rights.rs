@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Without rights: what cannot be set or seen is told, the rest runs.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use lollobrigida::plan::Task;
@@ -10,7 +13,7 @@ use lollobrigida::scene::{Cgroup, Sched};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::Uid;
 
-use super::help::{SOME_STEPS, assert_nothing_left, plan, run, steady, turn};
+use super::help::{PROGRAM, SOME_STEPS, assert_nothing_left, options, plan, run, steady, turn};
 
 const NOBODY: u32 = 65534;
 
@@ -20,8 +23,17 @@ fn as_nobody(test: &str) -> Option<Run> {
         eprintln!("not root: only this user's own rights are tested");
         return None;
     }
-    let program = std::env::current_exe().expect("own program");
-    let mut command = Command::new(program);
+    // that user may not see where this one is built, such as below /root
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("changed");
+    let copied = |from: &Path, name: &str| {
+        let to = dir.path().join(name);
+        fs::copy(from, &to).expect("copied");
+        to
+    };
+    let own = std::env::current_exe().expect("own program");
+    let mut command = Command::new(copied(&own, "rights"));
+    command.env(PROGRAM, copied(&options().program, "lollobrigida"));
     command.args(["--exact", &format!("rights::{test}"), "--ignored", "--nocapture"]);
     command.uid(NOBODY).gid(NOBODY).current_dir("/");
     let Output { status, stdout, stderr } = command.output().expect("started");
