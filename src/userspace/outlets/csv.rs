@@ -2,7 +2,10 @@
 //! CSV: a row for each task at the end of each interval. The columns are
 //! `time_s`, the end of the interval in seconds since 1970 (UTC), and the
 //! figures of [`TaskMetrics`], whose names say their units (docs/statistics.md).
+//! A text that a spreadsheet would take for a formula has a `'` before it: users
+//! choose the names of their tasks.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use csv::Writer;
@@ -38,7 +41,7 @@ impl<W: Write> Rows<W> {
             self.out.write_field(&time_s)?;
             for value in task.metrics.values() {
                 match value {
-                    Value::Text(text) => self.out.write_field(text)?,
+                    Value::Text(text) => self.out.write_field(plain(text).as_bytes())?,
                     Value::Int(number) => self.out.write_field(number.to_string())?,
                     Value::Float(number) => self.out.write_field(number.to_string())?,
                 }
@@ -46,6 +49,15 @@ impl<W: Write> Rows<W> {
             self.out.write_record(None::<&[u8]>)?; // ends the row
         }
         Ok(self.out.flush()?)
+    }
+}
+
+/// `text` as what it is, for spreadsheets.
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -90,5 +102,15 @@ mod tests {
             (at("pid"), at("comm"), at("nice"), at("time_s")),
             ("7", "a,\"b", "-3", "0.000")
         );
+    }
+
+    #[test]
+    fn names_of_tasks_are_no_formulas() {
+        for text in ["=1+1", "+1", "-bash", "@SUM(A1)", "\t=1", "\r=1"] {
+            assert_eq!(plain(text), format!("'{text}"));
+        }
+        for text in ["", "bash", "a=b", "'=1", "kworker/0:1-events"] {
+            assert_eq!(plain(text), text);
+        }
     }
 }
