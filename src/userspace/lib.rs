@@ -30,3 +30,4 @@ pub mod exit;
 pub mod feed;
 pub mod model;
 pub mod outlets;
+mod socket;

@@ -30,7 +30,7 @@ use crate::exit::Failure;
 pub const SOCKET: &str = "/run/scx_artis/control";
 
 /// Longest request, bytes.
-const REQUEST_MAX: u64 = 64 * 1024;
+const REQUEST_MAX: usize = 64 * 1024;
 /// How long a connected client may take to say what it wants.
 const REQUEST_TIME: Duration = Duration::from_secs(2);
 /// How long it may take until the daemon listens: a restart loads the BPF programs again.

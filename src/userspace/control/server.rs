@@ -4,22 +4,24 @@
 //!
 //! Who may ask is decided twice: by the socket's mode (0600), and by the
 //! credentials that the kernel keeps of each peer (SO_PEERCRED). The second
-//! holds in the moment between bind(2) and chmod(2), too, and whoever was given
-//! a descriptor of a directory or a bind mount.
+//! also holds for a process that reached the socket by a descriptor of its
+//! directory or a bind mount.
 
-use std::fs::{self, Permissions};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fmt::Display;
+use std::fs;
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::net::{Shutdown, shutdown, sockopt::socket_peercred};
 
 use super::{REPLY_TIME, REQUEST_MAX, REQUEST_TIME, Reply, Request, START_TIME};
+use crate::socket;
 
 /// A request, and where to answer it.
 #[derive(Debug)]
@@ -53,14 +55,8 @@ impl Server {
     /// When the socket cannot be made.
     pub fn launch(path: &Path, uid: u32) -> Result<Self> {
         let at = || format!("making the control socket {}", path.display());
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).with_context(at);
-            }
-            _ => {}
-        }
-        let listener = Arc::new(UnixListener::bind(path).with_context(at)?);
-        fs::set_permissions(path, Permissions::from_mode(0o600)).with_context(at)?;
+        socket::remove_old(path).with_context(at)?;
+        let listener = Arc::new(socket::listen(path, None).with_context(at)?);
         let (tell, asked) = bounded(0);
         let ear = Arc::clone(&listener);
         let thread = thread::Builder::new()
@@ -93,7 +89,7 @@ fn listen(listener: &UnixListener, uid: u32, tell: &Sender<Asked>) {
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                if let Err(error) = serve(stream, uid, tell) {
+                if let Err(error) = serve(&stream, uid, tell) {
                     log::debug!("a client of the control socket went away: {error:#}");
                 }
             }
@@ -108,23 +104,23 @@ fn listen(listener: &UnixListener, uid: u32, tell: &Sender<Asked>) {
 }
 
 /// One client: a line in, a line out.
-fn serve(mut stream: UnixStream, uid: u32, tell: &Sender<Asked>) -> Result<()> {
-    stream.set_read_timeout(Some(REQUEST_TIME))?;
-    stream.set_write_timeout(Some(REQUEST_TIME))?;
-    let peer = socket_peercred(&stream).context("asking who it is")?.uid.as_raw();
+fn serve(stream: &UnixStream, uid: u32, tell: &Sender<Asked>) -> Result<()> {
+    let peer = socket_peercred(stream).context("reading the client's credentials")?.uid.as_raw();
     let reply = if peer == uid {
-        let mut line = String::new();
-        BufReader::new((&stream).take(REQUEST_MAX)).read_line(&mut line)?;
-        match serde_json::from_str(&line) {
-            Ok(request) => pass_on(request, tell),
-            Err(error) => failed(1, &format!("the request is not understood: {error}")),
+        let not_understood =
+            |error: &dyn Display| failed(1, &format!("the request is not understood: {error}"));
+        match socket::read_line(stream, REQUEST_MAX, Instant::now() + REQUEST_TIME) {
+            Ok(line) => serde_json::from_str(&line)
+                .map_or_else(|error| not_understood(&error), |request| pass_on(request, tell)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => not_understood(&error),
+            Err(error) => return Err(error.into()),
         }
     } else {
         failed(3, &format!("user {peer} may not control scx_artis: only root may"))
     };
     let mut text = serde_json::to_string(&reply)?;
     text.push('\n');
-    Ok(stream.write_all(text.as_bytes())?)
+    Ok(socket::write_all(stream, text.as_bytes(), Instant::now() + REQUEST_TIME)?)
 }
 
 fn pass_on(request: Request, tell: &Sender<Asked>) -> Reply {

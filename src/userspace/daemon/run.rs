@@ -82,7 +82,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     // before the feed: that closes the hub when it is dropped, which ends this
     let export = |address| Exporter::launch(address, group, opts.metrics.metrics_tasks, &hub);
     let _exporter = metrics.map(export).transpose()?;
-    let _feed = feed::Server::launch(Path::new(feed::SOCKET), group, &hub)?;
+    let _feed = feed::Server::launch(Path::new(feed::SOCKET), owner, group, &hub)?;
     let mut session = Session {
         hub,
         told,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::frame::kind;
+use super::queue::OWN_ROOM;
 use super::stream::{Carrier, More, Next, Stream};
 use super::{Hub, SOCKET, Wanted, recording};
 use crate::exit::Failure;
@@ -42,7 +43,7 @@ pub fn source(replay: Option<&Path>, wanted: Wanted) -> Result<Source, Failure> 
 impl Source {
     /// What happens from now on in this process, the daemon's. `None`: too many watch.
     pub fn inside(hub: &Arc<Hub>, wanted: Wanted) -> Option<Self> {
-        let viewer = hub.subscribe(wanted)?;
+        let viewer = hub.subscribe(wanted, OWN_ROOM)?;
         Some(Self::new(viewer.into_stream(), wanted.interval))
     }
 

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::abi::bindings as abi;
 use crate::abi::bindings::{
@@ -178,9 +179,36 @@ impl<'a> Frame<'a> {
     }
 
     fn json<T: DeserializeOwned>(&self) -> Result<T, FrameError> {
-        serde_json::from_slice(&self.bytes[HEAD..]).map_err(|error| FrameError::Damaged {
+        let rest = &self.bytes[HEAD..];
+        let read = || {
+            // as all that the daemon writes: no text has a control character without one of these
+            if rest.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\') {
+                return serde_json::from_slice(rest);
+            }
+            let mut value = serde_json::from_slice(rest)?;
+            make_printable(&mut value);
+            serde_json::from_value(value)
+        };
+        read().map_err(|error: serde_json::Error| FrameError::Damaged {
             what: format!("a frame of kind {}: {error}", self.kind),
         })
+    }
+}
+
+/// A recording may have texts of any origin: what could steer a terminal becomes `?`.
+fn make_printable(value: &mut Value) {
+    let printable = |text: &str| text.replace(char::is_control, "?");
+    match value {
+        Value::String(text) => *text = printable(text),
+        Value::Array(values) => values.iter_mut().for_each(make_printable),
+        Value::Object(fields) => {
+            if fields.keys().any(|key| key.contains(char::is_control)) {
+                let fresh = std::mem::take(fields).into_iter();
+                *fields = fresh.map(|(key, value)| (printable(&key), value)).collect();
+            }
+            fields.values_mut().for_each(make_printable);
+        }
+        _ => {}
     }
 }
 
@@ -267,6 +295,20 @@ mod tests {
             bytes[4..8].copy_from_slice(&size.to_ne_bytes());
             assert!(Frame::split(&bytes).is_err(), "{size}");
         }
+    }
+
+    #[test]
+    fn texts_of_a_recording_cannot_steer_the_terminal() {
+        let mut bytes = Vec::new();
+        let begin = br#"{"rt_cpus":"\u001b[2J","policy":{"a\nb":"\u009b2J","c":"d"}}"#;
+        put(&mut bytes, kind::BEGIN, 0, begin);
+        let Ok(Record::Begin(begin)) = first(&bytes).record() else { panic!() };
+        assert_eq!(begin.rt_cpus, "?[2J");
+        let policy = [("a?b", "?2J"), ("c", "d")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        assert_eq!(begin.policy, policy.into());
+        let mut array = serde_json::json!(["\t"]);
+        make_printable(&mut array);
+        assert_eq!(array, serde_json::json!(["?"]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::queue::{Chunk, Queue};
 use super::stream::{Carrier, More, Stream};
 use crate::exit::Failure;
 
-/// Viewers at a time; each may keep [`super::queue::QUEUE_MAX`] bytes waiting.
+/// Viewers at a time, those inside the daemon among them.
 const VIEWERS_MAX: usize = 16;
 
 /// All who watch. Shared by the run loop, which sends, and the threads of the viewers.
@@ -56,9 +56,10 @@ impl Hub {
         self.told.clone()
     }
 
-    /// Somebody wants to watch. `None`: there are as many viewers as may be, or the daemon ends.
-    pub fn subscribe(self: &Arc<Self>, wanted: Wanted) -> Option<Viewer> {
-        let queue = Arc::new(Queue::new(wanted.within_bounds()));
+    /// Adds a viewer for which `room` bytes may wait. `None`: there are as many viewers as may be,
+    /// or the daemon ends.
+    pub fn subscribe(self: &Arc<Self>, wanted: Wanted, room: usize) -> Option<Viewer> {
+        let queue = Arc::new(Queue::new(wanted.within_bounds(), room));
         let mut queues = self.queues();
         if queues.len() >= VIEWERS_MAX || self.closed.load(Ordering::Relaxed) {
             return None;

@@ -10,8 +10,10 @@ use super::Wanted;
 use super::frame::{Frame, encode, kind};
 use crate::model::Lost;
 
-/// Bytes that may wait for one viewer.
-pub const QUEUE_MAX: usize = 32 << 20;
+/// Bytes that may wait for a viewer of the daemon's own user.
+pub const OWN_ROOM: usize = 32 << 20;
+/// Bytes that may wait for a viewer of another user.
+pub const OTHERS_ROOM: usize = 8 << 20;
 
 /// Whole frames.
 #[derive(Clone, Debug)]
@@ -43,13 +45,15 @@ pub struct TimedOut;
 pub struct Queue {
     /// What its viewer wants.
     pub wanted: Wanted,
+    /// Bytes that may wait, but for the begin of a stream.
+    room: usize,
     waiting: Mutex<Waiting>,
     come: Condvar,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    chunks: VecDeque<Arc<[u8]>>,
+    chunks: VecDeque<Chunk>,
     bytes: usize,
     /// The stream is to begin.
     new: bool,
@@ -62,8 +66,8 @@ struct Waiting {
 }
 
 impl Queue {
-    /// An empty one.
-    pub fn new(wanted: Wanted) -> Self {
+    /// An empty one, for so many bytes and the begin of a stream.
+    pub fn new(wanted: Wanted, room: usize) -> Self {
         let waiting = Waiting {
             chunks: VecDeque::new(),
             bytes: 0,
@@ -73,7 +77,7 @@ impl Queue {
             told: 0,
             closed: false,
         };
-        Self { wanted, waiting: Mutex::new(waiting), come: Condvar::new() }
+        Self { wanted, room, waiting: Mutex::new(waiting), come: Condvar::new() }
     }
 
     /// Waits it for the begin of its stream?
@@ -101,7 +105,11 @@ impl Queue {
         let begins = std::mem::take(&mut waiting.new);
         if begins {
             waiting.skipping = false;
-        } else if waiting.skipping || waiting.bytes + chunk.bytes.len() > QUEUE_MAX {
+            // nor do begins pile up, which are taken without regard to the room
+            if waiting.bytes > self.room {
+                waiting.clear();
+            }
+        } else if waiting.skipping || waiting.bytes + chunk.bytes.len() > self.room {
             waiting.lost += chunk.records;
             waiting.skipping = !chunk.ends_interval;
             return;
@@ -110,10 +118,10 @@ impl Queue {
             let mut told = Vec::new();
             encode(&mut told, kind::LOST, 0, &Lost { feed: waiting.lost, ..Lost::default() });
             waiting.told = waiting.lost;
-            waiting.add(told.into());
+            waiting.add(Chunk::new(told, false));
         }
         if !chunk.bytes.is_empty() {
-            waiting.add(Arc::clone(&chunk.bytes));
+            waiting.add(chunk.clone());
         }
         self.come.notify_one();
     }
@@ -126,8 +134,8 @@ impl Queue {
         let mut waiting = self.waiting();
         loop {
             if let Some(chunk) = waiting.chunks.pop_front() {
-                waiting.bytes -= chunk.len();
-                return Ok(Some(chunk));
+                waiting.bytes -= chunk.bytes.len();
+                return Ok(Some(chunk.bytes));
             }
             if waiting.closed {
                 return Ok(None);
@@ -159,9 +167,15 @@ impl Queue {
 }
 
 impl Waiting {
-    fn add(&mut self, bytes: Arc<[u8]>) {
-        self.bytes += bytes.len();
-        self.chunks.push_back(bytes);
+    fn add(&mut self, chunk: Chunk) {
+        self.bytes += chunk.bytes.len();
+        self.chunks.push_back(chunk);
+    }
+
+    /// All that waits is lost.
+    fn clear(&mut self) {
+        self.lost += self.chunks.drain(..).map(|chunk| chunk.records).sum::<u64>();
+        self.bytes = 0;
     }
 }
 
@@ -169,6 +183,8 @@ impl Waiting {
 mod tests {
     use super::*;
     use crate::feed::frame::put;
+
+    const ROOM: usize = 10_000;
 
     fn chunk(records: usize, size: usize, ends_interval: bool) -> Chunk {
         let mut bytes = Vec::new();
@@ -195,9 +211,9 @@ mod tests {
 
     #[test]
     fn who_is_slow_loses_whole_intervals_and_is_told() {
-        let queue = Queue::new(Wanted::default());
+        let queue = Queue::new(Wanted::default(), ROOM);
         queue.push(&chunk(1, 0, true)); // the begin
-        queue.push(&chunk(1, QUEUE_MAX - 200, true));
+        queue.push(&chunk(1, ROOM - 200, true));
         // no room for the first half of this interval: the other half is left out, too
         queue.push(&chunk(2, 100, false));
         queue.push(&chunk(1, 0, true));
@@ -212,17 +228,33 @@ mod tests {
 
     #[test]
     fn a_begin_is_never_lost() {
-        let queue = Queue::new(Wanted::default());
-        queue.push(&chunk(1, QUEUE_MAX, true));
-        queue.push(&chunk(1, 0, false)); // lost, and it goes on
+        let queue = Queue::new(Wanted::default(), ROOM);
+        queue.push(&chunk(1, ROOM - 200, true));
+        queue.push(&chunk(2, 200, false)); // lost, and it goes on
         queue.begin_anew();
-        queue.push(&chunk(1, 0, true));
+        queue.push(&chunk(1, ROOM, true));
         assert_eq!(kinds(&queue).len(), 4);
     }
 
     #[test]
+    fn begins_do_not_pile_up() {
+        let queue = Queue::new(Wanted::default(), ROOM);
+        for _ in 0..9 {
+            queue.begin_anew();
+            queue.push(&chunk(3, ROOM, true));
+        }
+        let bytes = queue.waiting().bytes;
+        assert!(bytes < 4 * ROOM, "{bytes} bytes wait");
+        queue.begin_anew();
+        queue.push(&chunk(0, 0, true));
+        queue.push(&chunk(0, 0, true));
+        assert_eq!(kinds(&queue), [kind::READING, kind::LOST, kind::READING]);
+        assert_eq!(queue.waiting().told, 27);
+    }
+
+    #[test]
     fn the_end_comes_after_what_waits() {
-        let queue = Queue::new(Wanted::default());
+        let queue = Queue::new(Wanted::default(), ROOM);
         assert_eq!(queue.pop(Some(Instant::now())), Err(TimedOut));
         queue.push(&chunk(1, 0, true));
         queue.close();

@@ -16,6 +16,8 @@ use crate::model::{Begin, Reading, What};
 
 /// More than anything here takes, however busy the machine.
 const LONG: Duration = Duration::from_secs(60);
+/// Bytes that may wait for a viewer.
+const ROOM: usize = 1 << 20;
 
 fn interval(second: u64, begins: bool) -> Vec<u8> {
     let mut frames = Vec::new();
@@ -50,12 +52,17 @@ struct Daemon {
 
 impl Daemon {
     fn new() -> Self {
+        Self::of(nix::unistd::geteuid().as_raw())
+    }
+
+    /// One of the user `own`.
+    fn of(own: u32) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let hub = Arc::new(Hub::default());
         let gid = nix::unistd::getegid().as_raw();
         let path = dir.path().join("feed");
         fs::write(&path, "of a dead daemon").expect("written");
-        let server = Server::launch(&path, gid, &hub).expect("launched");
+        let server = Server::launch(&path, own, gid, &hub).expect("launched");
         Self { dir, hub, server: Some(server) }
     }
 
@@ -134,15 +141,32 @@ fn who_says_nothing_sensible_is_sent_away() {
     }
 }
 
+/// Connections that say nothing are closed after a while, but not one of these at once.
+#[test]
+fn a_silent_connection_takes_a_seat() {
+    let daemon = Daemon::of(nix::unistd::geteuid().as_raw() + 1);
+    let connect = || {
+        let socket = UnixStream::connect(daemon.path()).expect("connected");
+        socket.set_read_timeout(Some(Duration::from_millis(300))).expect("set");
+        socket
+    };
+    let is_closed = |mut socket: &UnixStream| matches!(socket.read(&mut [0]), Ok(0));
+    let silent: Vec<_> = (0..4).map(|_| connect()).collect();
+    assert!(is_closed(&connect()), "a fifth is let in");
+    assert!(!silent.iter().any(is_closed), "their time is not over");
+    drop(silent);
+    until("their seats are not free again", || !is_closed(&connect()));
+}
+
 #[test]
 fn there_is_room_for_some_only() {
     let hub = Arc::new(Hub::default());
-    let viewers: Vec<_> = (0..17).map(|_| hub.subscribe(Wanted::default())).collect();
+    let viewers: Vec<_> = (0..17).map(|_| hub.subscribe(Wanted::default(), ROOM)).collect();
     assert_eq!(viewers.iter().flatten().count(), 16);
     drop(viewers);
-    assert!(hub.subscribe(Wanted::default()).is_some());
+    assert!(hub.subscribe(Wanted::default(), ROOM).is_some());
     hub.close();
-    assert!(hub.subscribe(Wanted::default()).is_none(), "it ends");
+    assert!(hub.subscribe(Wanted::default(), ROOM).is_none(), "it ends");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use scx_stats::prelude::*;
 use super::line;
 use crate::feed::{Hub, Source, Wanted};
 use crate::model::{CpuMetrics, Metrics, Reading, TaskMetrics, TaskReading};
+use crate::socket;
 
 /// Where scx's tools look for the statistics of the scheduler in charge.
 pub const SOCKET: &str = "/var/run/scx/root/stats";
@@ -59,7 +60,9 @@ impl Server {
     pub fn launch(path: &Path, hub: &Arc<Hub>) -> Result<Self> {
         let missing = |dir: &&Path| !dir.exists();
         let made = path.ancestors().skip(1).take_while(missing).map(Path::to_owned).collect();
-        let server = StatsServer::new(data(hub)).set_path(path).launch();
+        // its directories and the socket are root's alone, whatever the umask is
+        let launch = || StatsServer::new(data(hub)).set_path(path).launch();
+        let server = socket::masked(0o077, launch);
         let server = server.context("starting the statistics server")?;
         Ok(Self { server: Some(server), path: path.to_owned(), made })
     }
@@ -173,6 +176,8 @@ pub fn monitor(interval: Duration) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::feed::frame::kind;
     use crate::feed::{Next, To};
@@ -195,6 +200,10 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("scx/root/stats");
         let server = Server::launch(&path, &Arc::default()).expect("launched");
+        for made in ["scx", "scx/root", "scx/root/stats"] {
+            let mode = fs::metadata(dir.path().join(made)).expect("there").permissions().mode();
+            assert_eq!(mode & 0o077, 0, "others may use {made}");
+        }
         let (answer, ask) = server.channels();
         let daemon = std::thread::spawn(move || {
             for second in 1..=2 {

@@ -4,10 +4,10 @@
 //! connect, and the daemon has a scheduler to look after.
 
 use std::convert::Infallible;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nix::sys::stat::{Mode, umask};
+use procfs::process::{MountInfo, Process};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
@@ -30,6 +30,7 @@ use tokio::{net, runtime};
 
 use super::{Latest, text};
 use crate::config::Address;
+use crate::socket;
 
 /// Clients at a time; more wait until the kernel's queue of them is full.
 const CLIENTS_MAX: usize = 16;
@@ -72,6 +73,11 @@ impl Server {
             Listener::Tcp(listener) => Some(listener.local_addr().with_context(at)?),
             Listener::Unix(_) => None,
         };
+        let mounts = Process::myself().and_then(|this| this.mountinfo());
+        match mounts.map(|mounts| doubt(address, &mounts.0)) {
+            Ok(doubt) => doubt.iter().for_each(|doubt| log::warn!("{doubt}")),
+            Err(error) => log::debug!("whether /proc hides tasks is not known: {error}"),
+        }
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             // the daemon's own nice value is for what must be done in time
@@ -122,17 +128,26 @@ impl Listener {
             }
             Address::Unix(path) => {
                 make_room(path)?;
-                // nobody comes in between bind(2) and chmod(2)
-                let before = umask(Mode::from_bits_truncate(0o177));
-                let listener = net::UnixListener::bind(path);
-                umask(before);
-                let listener = listener?;
-                chown(path, None, Some(gid))?;
-                fs::set_permissions(path, Permissions::from_mode(0o660))?;
-                Ok(Self::Unix(listener))
+                let listener = socket::listen(path, Some(gid))?;
+                listener.set_nonblocking(true)?;
+                Ok(Self::Unix(net::UnixListener::from_std(listener)?))
             }
         }
     }
+}
+
+/// What is unwise about serving there, on a machine with these mounts: other users read the names
+/// of tasks that /proc hides from them.
+fn doubt(address: &Address, mounts: &[MountInfo]) -> Option<String> {
+    let hides = |mount: &MountInfo| {
+        mount.mount_point == Path::new("/proc") && mount.super_options.contains_key("hidepid")
+    };
+    (matches!(address, Address::Tcp(_)) && mounts.iter().any(hides)).then(|| {
+        format!(
+            "--metrics {address}: any user of this machine reads the names of all tasks there, \
+             which /proc hides (hidepid): unix:PATH is for root and --feed-group only"
+        )
+    })
 }
 
 /// Removes what a dead daemon left at `path`, and nothing else.
@@ -229,4 +244,26 @@ fn respond(status: StatusCode, kind: &'static str, text: String) -> Response<Ful
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use procfs::FromBufRead;
+    use procfs::process::MountInfos;
+
+    use super::*;
+
+    #[test]
+    fn what_proc_hides_is_not_shown_to_all_in_silence() {
+        let mounts = |options: &str| {
+            let text = format!("22 1 0:21 / /proc rw,nosuid - proc proc rw{options}\n");
+            MountInfos::from_buf_read(text.as_bytes()).expect("as the kernel has it").0
+        };
+        let doubts = |address: &str, options: &str| {
+            doubt(&address.parse().expect("an address"), &mounts(options)).is_some()
+        };
+        assert!(doubts("127.0.0.1:9464", ",hidepid=invisible"));
+        assert!(!doubts("127.0.0.1:9464", ""));
+        assert!(!doubts("unix:/run/metrics.sock", ",hidepid=invisible"));
+    }
 }
