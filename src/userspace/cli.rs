@@ -139,6 +139,14 @@ pub struct Opts {
     pub libbpf: LibbpfOpts,
 }
 
+impl Opts {
+    /// Does it ask for the daemon, rather than for something that ends by itself?
+    pub fn starts_scheduler(&self) -> bool {
+        let asks = self.check || self.restore || self.print_calls || self.output.help_stats;
+        self.command.is_none() && !asks && self.output.monitor.is_none()
+    }
+}
+
 /// What to do instead of starting the scheduler.
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -5,10 +5,15 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use scx_artis::{cli::Opts, daemon, exit};
+use scx_artis::{cli::Opts, daemon, daemon::signals::HeldHangup, exit};
 
 fn main() -> ExitCode {
+    // before anything else; both fail for a mask that does not exist only
+    let held = HeldHangup::hold();
     let opts = Opts::parse();
+    if !opts.starts_scheduler() {
+        let _ = held.and_then(HeldHangup::release);
+    }
     // written out when it is dropped
     let _told = daemon::log::start(opts.verbose, opts.command.is_none());
     exit::conclude(daemon::execute(&opts))

@@ -4,4 +4,5 @@
 mod contract;
 mod readme;
 mod schema;
+mod security;
 mod statistics;

@@ -7,6 +7,7 @@ pub mod follow;
 mod kernel;
 mod live;
 pub mod log;
+mod notify;
 mod output;
 mod place;
 mod plain;
@@ -16,7 +17,7 @@ mod run;
 mod run_dir;
 mod scheduler;
 mod setup;
-mod signals;
+pub mod signals;
 mod task;
 mod watcher;
 

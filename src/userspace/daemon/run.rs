@@ -14,6 +14,7 @@ use super::classes::adoption::{Adoption, PINNED};
 use super::classes::{Classes, Source};
 use super::exit_report::ExitReport;
 use super::log::say;
+use super::notify::Manager;
 use super::output::{Output, say_farewell};
 use super::preempt::{self, Model, Switch};
 use super::run_dir::{RUN_DIR, RunDir};
@@ -90,10 +91,12 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         requests: server.channels(),
         control: control.asked(),
         output: Output::new(opts),
+        manager: Manager::new(),
         kernel: facts.release,
         put_back,
     };
     let ended = session.lives(opts, first);
+    session.manager.stopping();
     // here whatever the end was; twice does no harm
     let given_back = session.classes.end();
     ended.and(given_back.map_err(Failure::from))
@@ -114,6 +117,7 @@ struct Session {
     requests: (Sender<Answer>, Receiver<Ask>),
     control: Receiver<Asked>,
     output: Output,
+    manager: Manager,
     kernel: String,
     put_back: PutBack,
 }
@@ -136,6 +140,7 @@ impl Session {
 
     /// One life of the scheduler.
     fn live(&mut self, setup: &mut Setup) -> Result<End> {
+        self.manager.alive(); // loading it once more takes a while
         let mut object = MaybeUninit::uninit();
         let loaded = Loaded::new(setup, self.put_back, &mut object)?;
         if !self.told.stop.is_empty() {
@@ -145,13 +150,18 @@ impl Session {
         self.classes.begin(setup, &mut scheduler).context("applying the rules")?;
         let mut begin = self.begin(setup, &scheduler);
         self.output.begin(&begin, &self.hub)?;
+        self.manager.ready(&status(&begin));
         let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
+        if ended_by_user {
+            self.manager.stopping();
+        }
         // as long as the scheduler still knows how urgent they are
         let given_back = if ended_by_user { self.classes.end() } else { Ok(()) };
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
         }
+        self.manager.stopping();
         // before the terminal is given back, which may take its time
         let given_back = given_back.and_then(|()| self.classes.end());
         self.output.end();
@@ -191,6 +201,7 @@ impl Session {
     ) -> Result<bool> {
         let (answer, ask) = &self.requests;
         let (tick, left) = (self.output.ticks(), self.output.left());
+        let pulse = self.manager.pulse();
         let mut prev = None;
         while !scheduler.has_ended() {
             let Ticks { changes, interval, poll } = watcher.ticks();
@@ -198,17 +209,22 @@ impl Session {
             // what comes first is looked at first: a storm of news holds up nobody
             select_biased! {
                 recv(self.told.stop) -> _ => return Ok(true),
+                recv(pulse) -> _ => self.manager.alive(),
                 recv(self.told.hangup) -> _ => {
                     if self.told.on_terminal && !self.classes.has_rules() {
                         return Ok(true);
                     }
-                    match self.classes.reload(setup, scheduler) {
+                    self.manager.reloading();
+                    let reloaded = self.classes.reload(setup, scheduler);
+                    match &reloaded {
                         Ok(text) => {
                             self.classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
-                            self.output.tell(&text, "SIGHUP");
+                            self.output.tell(text, "SIGHUP");
                         }
                         Err(error) => log::warn!("{error}"),
                     }
+                    let failed = reloaded.err().map(|error| format!("; not reloaded: {error}"));
+                    self.manager.ready(&(status(begin) + &failed.unwrap_or_default()));
                 }
                 recv(left) -> left => {
                     left.context("the view is gone")?.context("the terminal is gone")?;
@@ -228,6 +244,7 @@ impl Session {
                         self.output.tell(text, "ctl");
                     }
                     *begin = self.begin(setup, scheduler);
+                    self.manager.status(&status(begin));
                     watcher.tell_change(scheduler, begin);
                     asked.answer(reply);
                 }
@@ -245,6 +262,12 @@ impl Session {
         }
         Ok(false)
     }
+}
+
+/// What `systemctl status` shows.
+fn status(begin: &Begin) -> String {
+    let Begin { rt_cpus, nrt_cpus, preemption, .. } = begin;
+    format!("RT CPUs {rt_cpus}, NRT CPUs {nrt_cpus}, preemption {preemption}")
 }
 
 /// Does what `scx_artis ctl` asks for; the daemon itself leaves what are RT CPUs now.

@@ -6,6 +6,7 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, bounded};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -19,7 +20,34 @@ pub struct Told {
     pub on_terminal: bool,
 }
 
-/// From here on signals are messages.
+/// SIGHUP waits while a daemon starts. It would end the process, which service managers take for a
+/// clean end.
+#[derive(Debug)]
+pub struct HeldHangup {
+    /// What was blocked before.
+    before: SigSet,
+}
+
+impl HeldHangup {
+    /// From here on it waits, until [`listen`] has made a message of it.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn hold() -> nix::Result<Self> {
+        let hangup = SigSet::from(Signal::SIGHUP);
+        Ok(Self { before: hangup.thread_swap_mask(SigmaskHow::SIG_BLOCK)? })
+    }
+
+    /// For a program that does not call [`listen`]: it is as before.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn release(self) -> nix::Result<()> {
+        self.before.thread_set_mask()
+    }
+}
+
+/// From here on signals are messages, also a SIGHUP that was held: see [`HeldHangup`].
 ///
 /// # Errors
 /// When the handlers or their thread cannot be made.
@@ -37,5 +65,6 @@ pub fn listen() -> Result<Told> {
         }
     };
     thread::Builder::new().name("signals".into()).spawn(listen).context("listening to signals")?;
+    SigSet::from(Signal::SIGHUP).thread_unblock().context("letting SIGHUP in")?;
     Ok(Told { stop, hangup, on_terminal: io::stdin().is_terminal() })
 }

@@ -75,10 +75,16 @@ impl Daemon {
 
     /// Starts the program, as whatever it is by its arguments; its output goes to a file.
     pub fn begin(program: &Path, args: &[&str]) -> Result<Self> {
+        Self::begin_in(&[], program, args)
+    }
+
+    /// The same, with more variables in its environment.
+    pub fn begin_in(variables: &[(&str, &str)], program: &Path, args: &[&str]) -> Result<Self> {
         let log = log_file();
         let out = File::create(&log).with_context(|| log.display().to_string())?;
         let mut command = Command::new(program);
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        command.envs(variables.iter().copied());
         Self::spawn(command, args, log)
     }
 

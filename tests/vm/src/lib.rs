@@ -36,6 +36,7 @@ pub mod shared;
 pub mod skeleton;
 pub mod spread;
 pub mod switch;
+pub mod systemd;
 pub mod times;
 pub mod verifier;
 pub mod wakes;

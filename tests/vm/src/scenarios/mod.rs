@@ -19,6 +19,7 @@ mod hog;
 mod hotplug;
 mod lazy;
 mod loading;
+mod notify;
 mod obstacles;
 mod predict;
 mod preempt;
@@ -208,7 +209,9 @@ pub const ALL: &[Scenario] = &[
     obstacles::REFUSED_BACK,
     obstacles::STUCK_TERMINAL,
     obstacles::LOCKED_DOWN,
+    notify::NOTIFY,
     service::SERVICE,
+    service::SERVICE_FAILS,
     follow::FOLLOW,
     handover::HANDOVER,
     hog::HOG_LOAD,
