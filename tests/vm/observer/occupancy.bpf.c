@@ -150,16 +150,20 @@ static void switched_in(struct obs_watched *w, u32 cpu)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(occ_switched, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	u64 now_ns = bpf_ktime_get_ns();
 	u32 cpu = bpf_get_smp_processor_id();
 	struct obs_watched *w;
 	struct obs_cpu_time *c;
+	u64 now_ns;
 
 	if (cpu >= OBS_FEW_CPUS)
 		return 0;
 	c = &cpu_times[cpu];
-	c->seq++;
-	barrier();
+	/*
+	 * Odd before the clock is read (a full barrier): a reader that takes the column as it was
+	 * reads its own clock before that, so what it adds for the open time is charged here, too.
+	 */
+	__sync_fetch_and_add(&c->seq, 1);
+	now_ns = bpf_ktime_get_ns();
 	charge(c, cpu, now_ns);
 	c->runs = runs(next);
 	c->since_ns = now_ns;
