@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use artis_vm::host::trial::{Guests, Verdict};
-use artis_vm::scenarios::{ALL, Scenario, Scope};
+use artis_vm::scenarios::{ALL, Host, Scenario, Scope};
 use libtest_mimic::{Arguments, Completion, Trial};
 
 /// In the words of scripts/kernels, see [`Scope`]. They do not float with the date; what Debian
@@ -49,7 +49,7 @@ fn main() {
     for round in 1..=rounds {
         for (kernel, fit) in &kernels {
             for s in scenarios.iter().filter(|s| runs(s.scope, kernel)) {
-                let trials = if s.counts_instructions() { &mut beside } else { &mut alone };
+                let trials = if s.host == Host::Shared { &mut beside } else { &mut alone };
                 let trial = trial(kernel, s, &guests).with_ignored_flag(!fit);
                 trials.push(if rounds > 1 { trial.with_kind(format!("{round}")) } else { trial });
             }
@@ -59,8 +59,7 @@ fn main() {
         && KERNELS.iter().all(|k| wanted("ARTIS_VM_KERNELS", k));
     let last = (whole && args.filter.is_none()).then(|| counters(&guests));
     let mut failed = false;
-    // a guest has four virtual CPUs and keeps the host busy: two at once take twice as long (1,318 s
-    // instead of the sum of 1,352), but for those that count instructions on one CPU of the host
+    // a guest has four virtual CPUs and may keep the host busy: two of those at once take twice as long
     for (trials, threads) in
         [(alone, 1), (beside, Guests::AT_ONCE), (last.into_iter().collect(), 1)]
     {

@@ -47,11 +47,12 @@ impl Meter {
     }
 }
 
-/// All ticks in which a CPU was not idle.
+/// All ticks in which a CPU was not idle, but for those of programs with a nice value above 0: they
+/// give way to a guest, as the lints do that run beside them.
 fn busy_ticks() -> Result<u64> {
-    let CpuTime { user, nice, system, irq, softirq, steal, .. } = KernelStats::current()?.total;
+    let CpuTime { user, system, irq, softirq, steal, .. } = KernelStats::current()?.total;
     let more = [irq, softirq, steal].into_iter().flatten().sum::<u64>();
-    Ok(user + nice + system + more)
+    Ok(user + system + more)
 }
 
 fn own_ticks(parent: i32) -> Result<u64> {

@@ -20,7 +20,7 @@ use super::known::{Known, known};
 use super::machine::{Boot, End, Machine, Ran};
 use super::noise::FOREIGN_MAX_PCT;
 use super::results::{self, Results};
-use crate::scenarios::{Outcome, Scenario};
+use crate::scenarios::{Host, Outcome, Scenario};
 
 /// See [`Outcome::SKIPPED`].
 const SKIPPED: i32 = Outcome::SKIPPED as i32;
@@ -79,7 +79,7 @@ fn excuse(kernel: &str, scenario: &Scenario, ran: &Ran) -> Option<Again> {
     };
     if died {
         Some(Again::Emulator)
-    } else if scenario.timed && ran.foreign_pct > FOREIGN_MAX_PCT {
+    } else if scenario.host == Host::Timed && ran.foreign_pct > FOREIGN_MAX_PCT {
         Some(Again::Noise)
     } else {
         known(kernel, scenario.name).map(|_| Again::Known)
@@ -113,8 +113,7 @@ struct Book {
 }
 
 impl Guests {
-    /// So many trials may run at once, if they do not disturb each other: see
-    /// [`Scenario::counts_instructions`].
+    /// So many trials of [`Host::Shared`] run at once.
     pub const AT_ONCE: usize = 2;
 
     /// `root` is the repository's, `options` all guests have; what trials print goes to the folder
@@ -307,7 +306,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Again, End, Ran, excuse};
-    use crate::scenarios::{ALL, find};
+    use crate::scenarios::{ALL, Host, Scenario, find};
 
     fn failed(end: End, console: &str, foreign_pct: f64) -> Ran {
         let took = Duration::from_secs(1);
@@ -333,7 +332,8 @@ mod tests {
 
     #[test]
     fn noise_excuses_nothing_that_does_not_see_it() {
-        assert!(ALL.iter().all(|s| !(s.timed && s.counts_instructions())));
+        let counts = |s: &&Scenario| s.boot.contains(&"--icount");
+        assert!(ALL.iter().filter(counts).all(|s| s.host == Host::Shared));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::forge::UID;
 
 /// Catches: a viewer of another group that is served, one of the right group that is not; a
@@ -17,7 +17,7 @@ pub const ACCESS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 6,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: access,
 };

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
@@ -24,7 +24,7 @@ pub const ADOPT: Scenario = Scenario {
     scope: Scope::Everywhere,
     boot: &[],
     secs: 12,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: adopt,
 };

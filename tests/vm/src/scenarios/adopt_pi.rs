@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use anyhow::{Context, Result, ensure};
 
 use super::adopt::{becomes, stay_out};
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::guest::{PATIENCE, pause, until};
 use crate::policy::{EXT, Policy, effective, gettid};
@@ -21,7 +21,7 @@ pub const ADOPT_PI: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 10,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: adopt_pi,
 };

@@ -9,7 +9,7 @@ use anyhow::{Result, bail, ensure};
 use nix::sys::signal::Signal;
 
 use super::adopt::stay_out;
-use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{PATIENCE, pause, until};
@@ -24,7 +24,7 @@ pub const ADOPT_STORM: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &[],
     secs: 41,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: adopt_storm,
 };

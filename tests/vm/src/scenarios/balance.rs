@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::figure::figure;
 use crate::guest::pause;
@@ -29,7 +29,7 @@ pub const TWO_CPUS: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount", "--cpus", "2"],
     secs: 16,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: two_cpus,
 };
@@ -152,7 +152,7 @@ pub const ANNEX_B: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &["--icount"],
     secs: 75,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: annex_b,
 };

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
 use crate::figure::figure;
@@ -32,7 +32,7 @@ pub const ZERO_BODIES: Scenario = Scenario {
     scope: Scope::Everywhere,
     boot: &[],
     secs: 20,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: |ctx| zero_bodies(ctx, false),
 };
@@ -44,7 +44,7 @@ pub const ZERO_BODIES_STRICT: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 20,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: |ctx| zero_bodies(ctx, true),
 };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::guest::{self, pause};
 use crate::load::{Load, Workers};
@@ -21,7 +21,7 @@ pub const AFFINITY: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 14,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: affinity,
 };
@@ -81,7 +81,7 @@ pub const STORMS: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 14,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: storms,
 };
@@ -94,7 +94,7 @@ pub const STORMS_CHECKED: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--append", "slab_debug=FZPU"],
     secs: 20,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: |ctx| {
         let poisoned = guest::line("/sys/kernel/slab/task_struct/poison")?;

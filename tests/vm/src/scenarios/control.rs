@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
 use crate::load::Workers;
@@ -21,7 +21,7 @@ pub const CTL: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 41,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: ctl,
 };

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::guest;
 use crate::load::Workers;
@@ -19,7 +19,7 @@ pub const EJECTED: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 40,
-    timed: false,
+    host: Host::Shared,
     complaints: &["runnable task stall"],
     run: ejected,
 };

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{CALM_AT_2_MS, Ctx, Outcome, Scenario, Scope, say};
+use super::{CALM_AT_2_MS, Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::guest::pause;
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
@@ -16,7 +16,7 @@ pub const TASK_EVICTIONS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 10,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: task_evictions,
 };

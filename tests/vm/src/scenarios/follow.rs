@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::control::told;
-use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::figure::compared;
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::Workers;
@@ -25,7 +25,7 @@ pub const FOLLOW: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 58,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: follow,
 };

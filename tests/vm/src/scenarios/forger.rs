@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::Daemon;
 use crate::forge;
 use crate::guest::{PATIENCE, until};
@@ -31,7 +31,7 @@ pub const FORGER: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 43,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: forger,
 };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{PATIENCE, pause, until};
@@ -22,7 +22,7 @@ pub const HANDOVER: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &[],
     secs: 54,
-    timed: true,
+    host: Host::Timed,
     complaints: &[],
     run: handover,
 };

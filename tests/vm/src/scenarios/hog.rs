@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{cpu_ticks, pause, preempt_rt};
@@ -25,7 +25,7 @@ pub const FIFO_HOG: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 20,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: |ctx| fifo_hog(ctx, ctx.rt.first()?, 4),
 };
@@ -37,7 +37,7 @@ pub const FIFO_HOG_NRT: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 14,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: |ctx| fifo_hog(ctx, ctx.nrt.last()?, 2),
 };
@@ -97,7 +97,7 @@ pub const HOG_LOAD: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 16,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: hog_load,
 };
@@ -188,7 +188,7 @@ pub const PUT_BACK: Scenario = Scenario {
     scope: Scope::Both,
     boot: &["--icount"],
     secs: 14,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: put_back,
 };

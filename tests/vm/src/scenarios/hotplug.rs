@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{self, PATIENCE, until};
@@ -19,7 +19,7 @@ pub const HOTPLUG: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 29,
-    timed: false,
+    host: Host::Shared,
     // the kernel's word for the exit that the scheduler asks for when a CPU comes or goes
     complaints: &["disabled (unregistered from the main kernel)"],
     run: hotplug,

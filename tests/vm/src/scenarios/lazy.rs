@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::auditor::{self, Rule};
 use crate::cpus::Cpus;
 use crate::guest::{PATIENCE, pause, scx_state, until};
@@ -25,7 +25,7 @@ pub const AUDITOR: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 12,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: finds,
 };

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use nix::mount::{MsFlags, mount, umount};
 use nix::sys::signal::Signal;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::figure::figure;
@@ -30,7 +30,7 @@ pub const LOAD_UNLOAD: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 13,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: load_unload,
 };
@@ -74,7 +74,7 @@ pub const SIGKILL: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 13,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: sigkill,
 };
@@ -121,7 +121,7 @@ pub const BAD_ARGS: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 2,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: bad_args,
 };

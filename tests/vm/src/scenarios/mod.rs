@@ -129,6 +129,18 @@ pub enum Scope {
     Nightly,
 }
 
+/// What a scenario needs of the host, which has two CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Not all of it: another scenario runs beside it. It waits most of its time, or virtual time
+    /// counts instructions in its guests: these are slower then, but see nothing of it.
+    Shared,
+    /// Both CPUs: what its tasks do at once is what it is about.
+    Alone,
+    /// The same, and it compares times: a failure beside other load is no verdict.
+    Timed,
+}
+
 /// A named scenario.
 pub struct Scenario {
     /// Its name on the command line.
@@ -143,8 +155,8 @@ pub struct Scenario {
     /// [`Scenario::PATIENCE`] times as long, and more on a slower host, see
     /// [`crate::host::machine::Machine::slowness`].
     pub secs: u32,
-    /// It compares times, so a failure beside other load on the host is no verdict.
-    pub timed: bool,
+    /// What it needs of the host.
+    pub host: Host,
     /// Complaints of the kernel that it causes, whatever the scheduler: parts of their lines.
     pub complaints: &'static [&'static str],
     /// The scenario.
@@ -156,13 +168,6 @@ impl Scenario {
     pub const PATIENCE: u32 = 3;
     /// but none earlier: it waits so long for what must happen, and says what did not.
     pub const LIMIT_MIN: Duration = Duration::from_secs(90);
-
-    /// Virtual time counts instructions in its guests: they are slower beside other load on the
-    /// host, but see nothing of it.
-    #[must_use]
-    pub fn counts_instructions(&self) -> bool {
-        self.boot.contains(&"--icount")
-    }
 }
 
 /// All of them, in the order in which the matrix runs them.

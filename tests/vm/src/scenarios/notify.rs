@@ -13,7 +13,7 @@ use nix::sys::stat::Mode;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::mkfifo;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::Daemon;
 use crate::guest::{PATIENCE, artis_enabled, pause, until, write};
 use crate::residue::Inventory;
@@ -27,7 +27,7 @@ pub const NOTIFY: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 30,
-    timed: false,
+    host: Host::Shared,
     complaints: &["sched_ext:"],
     run: notify,
 };

@@ -19,7 +19,7 @@ use nix::unistd::pipe2;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cgroup::Cgroup;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
@@ -37,7 +37,7 @@ pub const REFUSED_BACK: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 9,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: refused_back,
 };
@@ -50,7 +50,7 @@ pub const STUCK_TERMINAL: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 20,
-    timed: false,
+    host: Host::Shared,
     complaints: &["sched_ext:"],
     run: stuck_terminal,
 };
@@ -63,7 +63,7 @@ pub const LOCKED_DOWN: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--append", "lockdown=integrity"],
     secs: 7,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: locked_down,
 };

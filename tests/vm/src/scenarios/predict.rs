@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::guest::{cpu_ticks, pause};
 use crate::load::Workers;
 use crate::observe::{Observer, Report};
@@ -21,7 +21,7 @@ pub const MIXED_PREDICT: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &["--icount"],
     secs: 26,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: mixed_predict,
 };

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
-use super::{CALM_AT_2_MS, Ctx, Outcome, Scenario, Scope, say};
+use super::{CALM_AT_2_MS, Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{pause, write};
 use crate::load::Workers;
@@ -22,7 +22,7 @@ pub const PREEMPT_MODELS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 42,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: models,
 };

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::control::told;
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Ended, Stats};
 use crate::entries::Entries;
 use crate::guest::{PATIENCE, pause, until};
@@ -27,7 +27,7 @@ pub const RECORDING: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 26,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: recording,
 };

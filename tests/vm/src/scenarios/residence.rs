@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
 use super::preempt::{KNOB, USUAL};
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
 use crate::figure::figure;
@@ -28,7 +28,7 @@ pub const RESIDENCE: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 8,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: residence,
 };

@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 
 use super::control::told;
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::figure::figure;
 use crate::guest::pause;
@@ -22,7 +22,7 @@ pub const RT1_ORDER: Scenario = Scenario {
     scope: Scope::Both,
     boot: &["--icount"],
     secs: 20,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: order,
 };
@@ -35,7 +35,7 @@ pub const RT1_PLACES: Scenario = Scenario {
     scope: Scope::Both,
     boot: &["--icount"],
     secs: 20,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: places,
 };

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::control::{refused, told};
 use super::follow::pairs;
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cgroup::Cgroup;
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{PATIENCE, until};
@@ -34,7 +34,7 @@ pub const RULES: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 6,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: rules,
 };

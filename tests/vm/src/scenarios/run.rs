@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::Daemon;
 use crate::guest::{PATIENCE, line, until};
 use crate::policy::{EXT, Policy};
@@ -17,7 +17,7 @@ pub const RUN_CLASS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 8,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: run_class,
 };

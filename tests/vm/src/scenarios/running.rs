@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cgroup::Cgroup;
 use crate::cpus::Cpus;
 use crate::guest::{PATIENCE, pause, until};
@@ -20,7 +20,7 @@ pub const EVERYONE_RUNS: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 18,
-    timed: true,
+    host: Host::Timed,
     complaints: &[],
     run: everyone_runs,
 };
@@ -95,7 +95,7 @@ pub const WEIGHTS: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 14,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: weights,
 };

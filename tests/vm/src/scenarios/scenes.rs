@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::figure::figure;
 use crate::places::{Places, Seen};
 
@@ -21,7 +21,7 @@ pub const SCENES: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &[],
     secs: 41,
-    timed: true,
+    host: Host::Timed,
     complaints: &[],
     run: scenes,
 };
@@ -35,7 +35,7 @@ pub const SCENE_SHARES: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 21,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: scene_shares,
 };
@@ -48,7 +48,7 @@ pub const SCENE_WORK: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &["--icount", "--cpus", "1"],
     secs: 4,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: scene_work,
 };
@@ -61,7 +61,7 @@ pub const SCENE_COMPARE: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 10,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: scene_compare,
 };

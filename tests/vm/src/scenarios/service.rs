@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
 use crate::forge::UID;
@@ -30,7 +30,7 @@ pub const SERVICE: Scenario = Scenario {
     scope: Scope::First,
     boot: BOOT,
     secs: 20,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: service,
 };
@@ -43,7 +43,7 @@ pub const SERVICE_FAILS: Scenario = Scenario {
     scope: Scope::First,
     boot: BOOT,
     secs: 25,
-    timed: false,
+    host: Host::Shared,
     complaints: &["sched_ext:"],
     run: service_fails,
 };

@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
 use crate::figure::figure;
@@ -23,7 +23,7 @@ pub const RT_SHARE: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 14,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: rt_share,
 };
@@ -81,7 +81,7 @@ pub const DEADLINE: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 14,
-    timed: false,
+    host: Host::Shared,
     complaints: &[STALE_CALLBACK],
     run: deadline,
 };
@@ -142,7 +142,7 @@ pub const IDLE_RT_USED: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 14,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: idle_rt_used,
 };

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{CALM_AT_2_MS, Ctx, Outcome, Scenario, Scope, say};
+use super::{CALM_AT_2_MS, Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Stats;
 use crate::entries::{Did, Entries};
@@ -26,7 +26,7 @@ pub const TALLY: Scenario = Scenario {
     scope: Scope::Everywhere,
     boot: &[],
     secs: 15,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: tally,
 };

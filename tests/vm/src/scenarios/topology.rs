@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
 use crate::guest::pause;
 use crate::load::Workers;
@@ -22,7 +22,7 @@ pub const TWO_LLCS: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount", "--topology", "sockets=2"],
     secs: 40,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: two_llcs,
 };
@@ -35,7 +35,7 @@ pub const SMT: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount", "--topology", "threads=2"],
     secs: 21,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: smt,
 };
@@ -49,7 +49,7 @@ pub const BOUND: Scenario = Scenario {
     scope: Scope::First,
     boot: TWO_LLCS.boot,
     secs: 22,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: bound,
 };

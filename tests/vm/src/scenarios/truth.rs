@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::guest::pause;
 use crate::load::mix;
 use crate::observe::{Observer, has_preempt_events};
@@ -15,7 +15,7 @@ pub const PREEMPT_GROUND_TRUTH: Scenario = Scenario {
     scope: Scope::Floor,
     boot: &[],
     secs: 41,
-    timed: false,
+    host: Host::Alone,
     complaints: &[],
     run: preempt_ground_truth,
 };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::figure::compared;
 use crate::guest::{PATIENCE, pause, until};
 use crate::load::{Load, Workers};
@@ -21,7 +21,7 @@ pub const FORK_STORM_WAITS: Scenario = Scenario {
     scope: Scope::Nightly,
     boot: &[],
     secs: 29,
-    timed: true,
+    host: Host::Timed,
     complaints: &[],
     run: fork_storm_waits,
 };
@@ -105,7 +105,7 @@ pub const GRACE_PERIODS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 28,
-    timed: true,
+    host: Host::Timed,
     complaints: &[],
     run: grace_periods,
 };

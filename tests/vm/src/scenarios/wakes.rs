@@ -4,7 +4,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Ctx, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::figure::{compared, figure};
 use crate::guest::pause;
@@ -20,7 +20,7 @@ pub const RT0_WAKES: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount", "--cpus", "2"],
     secs: 36,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: rt0_wakes,
 };
@@ -32,7 +32,7 @@ pub const RT1_WAKES: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--icount"],
     secs: 37,
-    timed: false,
+    host: Host::Shared,
     complaints: &[],
     run: rt1_wakes,
 };
