@@ -34,6 +34,8 @@ u64 era_ns;
 /* the scheduler under test is in charge */
 u32 enabled;
 
+extern const struct rq runqueues __ksym;
+
 struct aud_cpu cpus[AUD_CPUS];
 struct aud_most most[AUD_RULES];
 u32 walking;
@@ -80,6 +82,7 @@ static __always_inline void found(struct task_struct *p, u32 pid, u32 rule, u32 
 {
 	struct aud_finding first = { .times = times, .longest_ns = ns }, *f;
 	struct aud_key key = { .rule = rule };
+	struct rq *rq;
 
 	bpf_probe_read_kernel_str(key.comm, sizeof(key.comm), p->comm);
 	f = bpf_map_lookup_elem(&findings, &key);
@@ -95,6 +98,11 @@ static __always_inline void found(struct task_struct *p, u32 pid, u32 rule, u32 
 		return;
 	f->longest_ns = ns;
 	f->mask = mask;
+	f->dsq = BPF_CORE_READ(p, scx.dsq, id);
+	f->at = BPF_CORE_READ(p, thread_info.cpu);
+	rq = bpf_per_cpu_ptr(&runqueues, f->at);
+	if (rq)
+		BPF_CORE_READ_STR_INTO(&f->curr, rq, curr, comm);
 	f->pid = pid;
 	f->cpu = cpu;
 	f->call = call;

@@ -44,12 +44,17 @@ struct aud_finding {
 	u64 longest_ns;
 	/* CPUs that the task may use, a mask; the last time, as all below */
 	u64 mask;
+	/* the dispatch queue that it waits in, 0: none, it is in BPF's custody */
+	u64 dsq;
 	u32 pid;
 	/* the idle CPU, the RT CPU, or where the task waits */
 	u32 cpu;
 	/* number of the call that it is inside, -1: none */
 	int call;
-	u32 pad;
+	/* rules of waiting: the CPU in whose run queue it is, */
+	u32 at;
+	/* and the name of the task that runs there */
+	char curr[16];
 };
 
 /* The greatest seen of each rule of waiting, whether or not it is a finding. */

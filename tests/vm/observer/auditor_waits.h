@@ -6,8 +6,6 @@
 #define ON_RQ_QUEUED_ 1
 #define DEFAULT_WEIGHT_ 100
 
-extern const struct rq runqueues __ksym;
-
 /* what makes a finding, see src/auditor.rs */
 const volatile u32 idle_looks = 1;
 const volatile u32 standstill_looks = 1;

@@ -117,6 +117,10 @@ pub struct Finding {
     pub waited: Duration,
     /// CPUs that it could use.
     pub mask: Cpus,
+    /// The id of the dispatch queue that it waits in, if the rule is about waits; 0: none.
+    pub dsq: u64,
+    /// The CPU in whose run queue it waits, and the name of the task that runs there.
+    pub behind: (u32, String),
     /// The number of the call that it was inside, negative outside of calls; of
     /// [`Rule::Signal`] the signal.
     pub inside: i32,
@@ -124,10 +128,11 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, times, comm, pid, cpu, waited, mask, inside } = self;
+        let Self { rule, times, comm, pid, cpu, waited, mask, dsq, behind, inside } = self;
         write!(f, "{}: {times} x {comm} (pid {pid}, CPUs {mask}), CPU {cpu}", rule.name())?;
         if !waited.is_zero() {
-            write!(f, ", up to {} ms", waited.as_millis())?;
+            let ((at, curr), ms) = (behind, waited.as_millis());
+            write!(f, ", up to {ms} ms in queue {dsq:#x}, on CPU {at} behind {curr}")?;
         }
         match u32::try_from(*inside) {
             Ok(signal) if *rule == Rule::Signal => write!(f, ", signal {signal}"),
@@ -340,16 +345,20 @@ fn finding(key: &[u8], value: &[u8]) -> Result<Finding> {
     let long = |i: usize| -> Result<u64> { Ok(u64::from_ne_bytes(value[i..i + 8].try_into()?)) };
     let number = word(key, 0)?;
     let rule = Rule::ALL.into_iter().find(|r| *r as u32 == number);
-    let comm = key[4..].split(|b| *b == 0).next().unwrap_or_default();
+    let text = |b: &[u8]| {
+        String::from_utf8_lossy(b.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
+    };
     Ok(Finding {
         rule: rule.with_context(|| format!("rule {number}"))?,
-        comm: String::from_utf8_lossy(comm).into_owned(),
+        comm: text(&key[4..]),
         times: long(0)?,
         waited: Duration::from_nanos(long(8)?),
         mask: Cpus(long(16)?),
-        pid: word(value, 24)?,
-        cpu: word(value, 28)?,
-        inside: word(value, 32)?.cast_signed(),
+        dsq: long(24)?,
+        pid: word(value, 32)?,
+        cpu: word(value, 36)?,
+        inside: word(value, 40)?.cast_signed(),
+        behind: (word(value, 44)?, text(&value[48..])),
     })
 }
 
