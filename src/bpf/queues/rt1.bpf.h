@@ -89,12 +89,34 @@ static __always_inline bool may_go_on(struct artis_cpu *c, const struct artis_ta
 	return !t->rt1 || !is_throttled(c, t->rt1);
 }
 
-/* A real-time task is runnable on @cpu. In ops.dispatch, one that goes to sleep no longer is. */
+/* RB_EMPTY_NODE(), include/linux/rbtree.h: a node in no tree is its own parent. */
+static __always_inline bool is_queued_server(const struct sched_dl_entity *server)
+{
+	return server->rb_node.__rb_parent_color != (unsigned long)&server->rb_node;
+}
+
+/*
+ * A real-time task is runnable on @cpu. In ops.dispatch, one that goes to sleep no longer is.
+ * The kernel counts its servers of the lower classes as deadline tasks while their time runs, and
+ * takes such a server out when it has asked it for a task in vain (__pick_task_dl(),
+ * kernel/sched/deadline.c).
+ */
 static __always_inline bool has_rt_task(s32 cpu)
 {
 	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	u32 servers = 0;
 
-	return rq && (rq->rt.rt_nr_running || rq->dl.dl_nr_running);
+	if (!rq)
+		return false;
+	if (rq->rt.rt_nr_running)
+		return true;
+	if (likely(!rq->dl.dl_nr_running))
+		return false;
+	if (bpf_core_field_exists(rq->fair_server))
+		servers += is_queued_server(&rq->fair_server);
+	if (bpf_core_field_exists(rq->ext_server))
+		servers += is_queued_server(&rq->ext_server);
+	return rq->dl.dl_nr_running > servers;
 }
 
 /*

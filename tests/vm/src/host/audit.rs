@@ -65,14 +65,6 @@ pub const EXPLAINED: &[Explained] = &[
         since: "2026-11-23",
         seen: (3, 3),
     },
-    // an RT1+ task waits for 0.3 s, inserted without a kick while the CPU goes idle
-    Explained {
-        rule: Rule::Idle,
-        scenarios: &["service"],
-        point: "findings/kernel-side.md B.2",
-        since: "2026-11-23",
-        seen: (1, 24),
-    },
     // seen by the scenario itself, which counts begins; since there is an auditor it did not happen
     Explained {
         rule: Rule::IdleRt,

@@ -223,6 +223,7 @@ pub const ALL: &[Scenario] = &[
     hog::PUT_BACK,
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,
+    waits::FAIR_SERVER,
     truth::PREEMPT_GROUND_TRUTH,
     preempt::PREEMPT_MODELS,
     lazy::AUDITOR,
