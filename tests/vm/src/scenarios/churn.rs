@@ -82,7 +82,7 @@ pub const STORMS: Scenario = Scenario {
     boot: &[],
     secs: 14,
     host: Host::Alone,
-    complaints: &[],
+    complaints: STRESSOR,
     run: storms,
 };
 
@@ -95,13 +95,18 @@ pub const STORMS_CHECKED: Scenario = Scenario {
     boot: &["--append", "slab_debug=FZPU"],
     secs: 20,
     host: Host::Alone,
-    complaints: &[],
+    complaints: STRESSOR,
     run: |ctx| {
         let poisoned = guest::line("/sys/kernel/slab/task_struct/poison")?;
         ensure!(poisoned == "1", "control: the kernel does not check its objects");
         storms(ctx)
     },
 };
+
+/// Not the kernel's fault: when stress-ng (0.15.06) ends, its stressor does not join the thread that it
+/// has made last (stress-pthread.c leaves its loop before it counts that one). A thread that begins
+/// later reads its arguments from a frame of the stack that is gone, and may crash.
+const STRESSOR: &[&str] = &["traps: stress-ng-pthre["];
 
 fn storms(ctx: &Ctx) -> Result<Outcome> {
     let mut daemon = ctx.load(&[])?;
