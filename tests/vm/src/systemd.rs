@@ -94,13 +94,14 @@ impl Service {
         Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
 
-    /// Waits until a property is so.
+    /// Waits until a property is so, twice as long as for others: a service that comes again takes
+    /// three programs of its own, and each look at it is one more.
     ///
     /// # Errors
     /// When that takes too long: with what it is.
     pub fn becomes(&self, name: &str, what: &str, fits: impl Fn(&str) -> bool) -> Result<()> {
         let mut now = String::new();
-        until(what, PATIENCE, || {
+        until(what, 2 * PATIENCE, || {
             now = self.property(name)?;
             Ok(fits(&now))
         })

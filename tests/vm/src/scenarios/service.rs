@@ -29,7 +29,7 @@ pub const SERVICE: Scenario = Scenario {
     what: "the systemd unit: start, SIGKILL and restart, reload, stop; adopted tasks are put back",
     scope: Scope::First,
     boot: BOOT,
-    secs: 20,
+    secs: 29,
     host: Host::Shared,
     complaints: &[],
     run: service,
