@@ -179,7 +179,7 @@ pub const FAIR_SERVER: Scenario = Scenario {
 const TAKEOVERS: u32 = 3;
 /// How long a sleeper sleeps: it wakes often in the moment that matters.
 const NAP: Duration = Duration::from_micros(500);
-/// From the takeover until the server has ended, and the auditor has seen who was left.
+/// From the takeover until the server has ended, and the auditor has seen which tasks were left.
 const SERVER_ENDS_S: f64 = 1.5;
 
 fn fair_server(ctx: &Ctx) -> Result<Outcome> {
