@@ -98,14 +98,16 @@ static __always_inline void found(struct task_struct *p, u32 pid, u32 rule, u32 
 		return;
 	f->longest_ns = ns;
 	f->mask = mask;
+	f->pid = pid;
+	f->cpu = cpu;
+	f->call = call;
+	if (!ns)
+		return; /* not about a wait */
 	f->dsq = BPF_CORE_READ(p, scx.dsq, id);
 	f->at = BPF_CORE_READ(p, thread_info.cpu);
 	rq = bpf_per_cpu_ptr(&runqueues, f->at);
 	if (rq)
 		BPF_CORE_READ_STR_INTO(&f->curr, rq, curr, comm);
-	f->pid = pid;
-	f->cpu = cpu;
-	f->call = call;
 }
 
 /* --- which scheduler is in charge, and since when --- */

@@ -44,16 +44,16 @@ struct aud_finding {
 	u64 longest_ns;
 	/* CPUs that the task may use, a mask; the last time, as all below */
 	u64 mask;
-	/* the dispatch queue that it waits in, 0: none, it is in BPF's custody */
+	/* rules of waiting: the dispatch queue; 0: none, BPF has the task in custody */
 	u64 dsq;
 	u32 pid;
 	/* the idle CPU, the RT CPU, or where the task waits */
 	u32 cpu;
 	/* number of the call that it is inside, -1: none */
 	int call;
-	/* rules of waiting: the CPU in whose run queue it is, */
+	/* rules of waiting: the CPU of the run queue */
 	u32 at;
-	/* and the name of the task that runs there */
+	/* rules of waiting: name of the current task of that CPU */
 	char curr[16];
 };
 

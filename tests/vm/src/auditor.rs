@@ -119,7 +119,7 @@ pub struct Finding {
     pub mask: Cpus,
     /// The id of the dispatch queue that it waits in, if the rule is about waits; 0: none.
     pub dsq: u64,
-    /// The CPU in whose run queue it waits, and the name of the task that runs there.
+    /// If the rule is about waits: the CPU of the run queue, and the name of its current task.
     pub behind: (u32, String),
     /// The number of the call that it was inside, negative outside of calls; of
     /// [`Rule::Signal`] the signal.
