@@ -51,9 +51,9 @@ const HIGH: f64 = 0.85;
 /// 0.00 to 0.03 were seen, and 1.81 with the order turned round.
 const LOW: f64 = 0.05;
 /// All NRT tasks together get most of what the budget takes from the two NRT CPUs, 0.20 of a CPU;
-/// on RT CPUs it is for those that wait there. Without a budget they have none of it: the daemon does
-/// not answer any more.
-const NRT: f64 = 0.15;
+/// on RT CPUs it is for those that wait there. 0.20 was seen in each of 10 runs. Without a budget they
+/// have none of it: the daemon does not answer any more.
+const NRT: f64 = 0.18;
 
 fn set(ctx: &Ctx, pid: u32, rank: u32, rr: bool) -> Result<()> {
     let (pid, rank) = (pid.to_string(), rank.to_string());
@@ -97,7 +97,7 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     pause(1.0);
     let mut stats = daemon.stats()?;
     let throttled = stats.counter("rt1_throttled")?;
-    let seen = watch(&mut observer, 4.0, "60 50 40 30 20 10, then four NRT")?;
+    let seen = watch(&mut observer, 4.0 * SECOND_S, "60 50 40 30 20 10, then four NRT")?;
     let throttled = stats.counter("rt1_throttled")? - throttled;
     say(&format!("the budget was used up {throttled} times"));
     daemon.ensure_loaded("under RT1+ tasks without end")?;
