@@ -161,6 +161,8 @@ mod tests {
 
     /// A ring of 64 KiB holds 2730 records; two for each sleep are more.
     const SLEEPS: u64 = 8000;
+    /// So many until the rings are looked at: a third of one, however late that is.
+    const SLEEPS_OF_TURN: u64 = 500;
 
     /// Of a thread that sleeps again and again.
     struct Sleeper {
@@ -187,18 +189,26 @@ mod tests {
             tid.send(nix::unistd::gettid().as_raw()).expect("sent");
             its_turn.recv().expect("its turn");
             let before = left_its_cpu();
-            (0..SLEEPS).for_each(|_| thread::sleep(Duration::from_micros(1)));
+            for sleep in 1..=SLEEPS {
+                thread::sleep(Duration::from_micros(1));
+                if sleep.is_multiple_of(SLEEPS_OF_TURN) {
+                    tid.send(0).expect("sent");
+                    its_turn.recv().expect("its turn");
+                }
+            }
             left_its_cpu() - before
         });
         let tid = its_tid.recv().expect("its id");
         let mut clocks = OnCpu::open(&[tid], &cpus, Some(&rings)).ok()?;
         go.send(()).expect("told");
-        while !thread.is_finished() {
+        for _ in 0..SLEEPS / SLEEPS_OF_TURN {
+            its_tid.recv().expect("a turn is over");
             let fds: Vec<RawFd> = rings.fds().collect();
-            let ready = poll(&fds, Some(Duration::from_millis(10))).expect("polled");
+            let ready = poll(&fds, Some(Duration::ZERO)).expect("polled");
             if drained && ready.contains(&true) {
                 rings.drain();
             }
+            go.send(()).expect("told");
         }
         let sleeps = thread.join().expect("sleeper");
         let (by_cpu, lost) = rings.finish(clocks.lost().expect("read"));
