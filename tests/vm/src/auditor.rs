@@ -187,7 +187,7 @@ pub fn begin(rt: Cpus) -> Result<()> {
     let auditor = Auditor::attach(rt).context("the auditor")?;
     // libbpf's probes of what the kernel can do are freed a little later: a scenario's inventory
     // of what there was before it must not have them
-    until("libbpf's probes are gone", PATIENCE / 6, || {
+    until("libbpf's probes are gone", PATIENCE, || {
         Ok(!MapInfoIter::default().any(|m| m.name.to_string_lossy().starts_with("libbpf_")))
     })?;
     AUDITOR.with_borrow_mut(|a| *a = Some(auditor));

@@ -65,7 +65,7 @@ impl Inventory {
     /// fails with what remains or has changed.
     pub fn ensure_same(&self) -> Result<()> {
         let mut now = Self::now();
-        let same = until("the inventory is as before", PATIENCE / 6, || {
+        let same = until("the inventory is as before", PATIENCE, || {
             now = Self::now();
             Ok(now == *self)
         });

@@ -88,7 +88,7 @@ impl State {
     /// Waits until all is as it was; fails with what is not.
     fn ensure_same(&self) -> Result<()> {
         let mut left = BTreeSet::new();
-        let gone = until("processes and cgroups are gone", PATIENCE / 6, || {
+        let gone = until("processes and cgroups are gone", PATIENCE, || {
             left = processes()?.difference(&self.processes).cloned().collect();
             left.extend(cgroups().difference(&self.cgroups).cloned());
             Ok(left.is_empty())

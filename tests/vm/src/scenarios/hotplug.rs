@@ -54,7 +54,7 @@ fn switch(daemon: &mut Daemon, cpu: u32, online: &str) -> Result<()> {
     let seq = guest::enable_seq()?;
     guest::write(&format!("/sys/devices/system/cpu/cpu{cpu}/online"), online)?;
     say(&format!("CPU {cpu} online={online}: done"));
-    until(&format!("artis is back after online={online} for CPU {cpu}"), PATIENCE / 2, || {
+    until(&format!("artis is back after online={online} for CPU {cpu}"), PATIENCE, || {
         Ok(guest::enable_seq()? > seq && guest::artis_enabled())
     })?;
     say(&format!("CPU {cpu} online={online}: enabled again"));
