@@ -233,16 +233,33 @@ impl Workers {
 
     /// Fails unless each did some work in the next `secs`.
     pub fn ensure_progress(&mut self, secs: f64, when: &str) -> Result<()> {
-        let rates = self.rates(secs);
+        let before = self.counts();
+        pause(secs);
+        self.ensure_beyond(&before, &format!("in {secs} s {when}"))
+    }
+
+    /// Waits until each has done some work from now on: for as long as the kernel lets a task wait that
+    /// could run.
+    pub fn wait_progress(&mut self, when: &str) -> Result<()> {
+        let before = self.counts();
+        // what it has to say about those that have not comes below
+        let _ = until("each gets on", PATIENCE / 2, || {
+            Ok(self.counts().iter().zip(&before).all(|(now, before)| now > before))
+        });
+        self.ensure_beyond(&before, when)
+    }
+
+    fn ensure_beyond(&mut self, before: &[u64], when: &str) -> Result<()> {
+        let now = self.counts();
         self.ensure_alive(when)?;
         let stuck: Vec<String> = (0..self.len())
-            .filter(|i| rates[*i] == 0)
+            .filter(|i| now[*i] == before[*i])
             .map(|i| format!("{i} ({}: {})", self.spec(i).name(), describe(self.pid(i))))
             .collect();
         if !stuck.is_empty() {
             eprintln!("{}", scx_dump());
         }
-        ensure!(stuck.is_empty(), "no progress in {secs} s {when}: workers {}", stuck.join(", "));
+        ensure!(stuck.is_empty(), "no progress {when}: workers {}", stuck.join(", "));
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
             workers.freeze(true)?;
             switch(&mut daemon, cpu, online).with_context(|| daemon.output())?;
             workers.freeze(false)?;
-            workers.ensure_progress(2.0, &format!("with online={online} for CPU {cpu}"))?;
+            workers.wait_progress(&format!("with online={online} for CPU {cpu}"))?;
         }
         // back in use: one that may run there only
         let mut pinned = Workers::start("back", [Spec::new(Spin).on(Cpus::one(cpu))])?;
