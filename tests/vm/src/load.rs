@@ -206,7 +206,12 @@ impl Workers {
     pub fn rates(&self, secs: f64) -> Vec<u64> {
         let before = self.counts();
         pause(secs);
-        self.counts().iter().zip(before).map(|(a, b)| a - b).collect()
+        self.done_since(&before)
+    }
+
+    /// Work done since the counts were these, by index.
+    fn done_since(&self, before: &[u64]) -> Vec<u64> {
+        self.counts().iter().zip(before).map(|(now, before)| now - before).collect()
     }
 
     /// Fails if a worker ended by itself, and waits until each began.
@@ -233,27 +238,27 @@ impl Workers {
 
     /// Fails unless each did some work in the next `secs`.
     pub fn ensure_progress(&mut self, secs: f64, when: &str) -> Result<()> {
-        let before = self.counts();
-        pause(secs);
-        self.ensure_beyond(&before, &format!("in {secs} s {when}"))
+        let done = self.rates(secs);
+        self.ensure_worked(&done, &format!("in {secs} s {when}"))
     }
 
     /// Waits until each has done some work from now on: for as long as the kernel lets a task wait that
     /// could run.
     pub fn wait_progress(&mut self, when: &str) -> Result<()> {
         let before = self.counts();
-        // what it has to say about those that have not comes below
+        let mut done = Vec::new();
+        // which of them have not is told below
         let _ = until("each gets on", PATIENCE / 2, || {
-            Ok(self.counts().iter().zip(&before).all(|(now, before)| now > before))
+            done = self.done_since(&before);
+            Ok(done.iter().all(|done| *done > 0))
         });
-        self.ensure_beyond(&before, when)
+        self.ensure_worked(&done, when)
     }
 
-    fn ensure_beyond(&mut self, before: &[u64], when: &str) -> Result<()> {
-        let now = self.counts();
+    fn ensure_worked(&mut self, done: &[u64], when: &str) -> Result<()> {
         self.ensure_alive(when)?;
         let stuck: Vec<String> = (0..self.len())
-            .filter(|i| now[*i] == before[*i])
+            .filter(|i| done[*i] == 0)
             .map(|i| format!("{i} ({}: {})", self.spec(i).name(), describe(self.pid(i))))
             .collect();
         if !stuck.is_empty() {
