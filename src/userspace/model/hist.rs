@@ -6,12 +6,14 @@ use std::iter::Sum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::total;
 use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS};
 
 /// Number of slots.
 pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
 
-/// Numbers of times by their length: two slots for each power of two of nanoseconds.
+/// Numbers of times by their length: two slots for each power of two of nanoseconds, [`SLOTS`] at
+/// most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Hist(pub Vec<u64>);
@@ -26,7 +28,7 @@ impl Hist {
 
     /// How many times there are.
     pub fn count(&self) -> u64 {
-        self.0.iter().sum()
+        total(self.0.iter().copied())
     }
 
     /// The time that a share of `share` (0 to 1) does not exceed, ns: between the bounds of its
@@ -67,10 +69,10 @@ impl Hist {
 
 impl<'a> Sum<&'a Self> for Hist {
     fn sum<I: Iterator<Item = &'a Self>>(hists: I) -> Self {
-        let mut sum = Vec::new();
+        let mut sum: Vec<u64> = Vec::new();
         for Self(slots) in hists {
             sum.resize(sum.len().max(slots.len()), 0);
-            sum.iter_mut().zip(slots).for_each(|(sum, n)| *sum += n);
+            sum.iter_mut().zip(slots).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
         }
         Self(sum)
     }

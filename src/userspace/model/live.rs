@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: takes the frames of a stream, and has at the end of each interval
-//! what an outlet may show. What it keeps is bounded by the tasks that live.
+//! what an outlet may show. What it keeps is bounded by the tasks that live, and by [`TASKS_MAX`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use crate::feed::{Frame, FrameError, Record};
 
 /// Events of one interval that are kept: some 50 MB.
 const EVENTS_MAX: usize = 1 << 18;
+/// Tasks that are kept at most, some 1 KB each: what claims to be a stream may go on for ever.
+const TASKS_MAX: usize = 1 << 18;
 /// Walks over all tasks that a task may be missing from when records were lost.
 const MISSED_MAX: u32 = 3;
 /// A task that began in an interval has run for so many intervals at most: clocks differ.
@@ -35,6 +37,8 @@ pub struct Model {
     /// What was lost before this stream began, and up to the reading before.
     lost_before: Lost,
     lost_then: Lost,
+    /// Records in the present interval of tasks beyond [`TASKS_MAX`].
+    left_out: u64,
     /// Events of the present interval.
     fresh: VecDeque<Event>,
 }
@@ -110,7 +114,9 @@ impl Model {
         let (pid, start_ns) = (record.pid, record.start_ns);
         if record.exited != 0 {
             self.fresh.push_back(happened::exited(&record, &self.snapshot.begin));
-            self.gone.insert((pid, start_ns), true);
+            if self.gone.len() < TASKS_MAX {
+                self.gone.insert((pid, start_ns), true);
+            }
             // another may have its number already
             if self.tasks.get(&pid).is_some_and(|known| known.record.start_ns == start_ns) {
                 self.forget(pid);
@@ -118,11 +124,13 @@ impl Model {
         } else if let Some(met) = self.gone.get_mut(&(pid, start_ns)) {
             *met = true;
         } else {
+            let is_full = self.tasks.len() >= TASKS_MAX;
             match self.tasks.get_mut(&pid) {
                 Some(known) if known.record.start_ns == start_ns => {
                     known.record = record;
                     (known.told, known.heard, known.missed) = (true, true, 0);
                 }
+                None if is_full => self.left_out += 1,
                 _ => {
                     self.forget(pid);
                     let before = Totals::default(); // it began in this interval, or see below
@@ -216,6 +224,7 @@ impl Model {
             (lost.ring, then.ring, "records found no room in the ring buffer (--ring-kb)"),
             (lost.over_budget, then.over_budget, "events were over the budget (record-budget)"),
             (lost.feed, then.feed, "records did not reach this viewer: it was too slow"),
+            (std::mem::take(&mut self.left_out), 0, "records are of more tasks than are shown"),
         ] {
             if now > before {
                 let text = format!("{} {what}", now - before);

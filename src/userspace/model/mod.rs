@@ -45,6 +45,11 @@ pub struct TaskReading {
     pub by_hand: bool,
 }
 
+/// The sum, or the greatest number where that is more: a recording may say what it likes.
+pub(crate) fn total(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
 /// A task's name made fit for a terminal: whatever is not printable ASCII,
 /// escape sequences above all, becomes `?`.
 pub fn printable(comm: &[u8]) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CpuMetrics, CpuReading, Hist, Metrics, Reading, RtShare};
+use super::{CpuMetrics, CpuReading, Hist, Metrics, Reading, RtShare, total};
 use crate::abi::{CpuKind, NR_STATS, bindings as abi};
 use crate::config::CpuSet;
 
@@ -42,7 +42,7 @@ impl RtShare {
     /// All time in real-time tasks up to `now_ns`, ns.
     pub fn total_at(&self, now_ns: u64) -> u64 {
         let current = if self.in_rt { now_ns.saturating_sub(self.updated_ns) } else { 0 };
-        self.total_ns + current
+        self.total_ns.saturating_add(current)
     }
 }
 
@@ -114,8 +114,8 @@ impl Metrics {
             arrival_p50_us: quantile_us(&arrival, 0.5),
             arrival_p99_us: quantile_us(&arrival, 0.99),
             shared_queued: shared_queued(now),
-            fifo_queued: now.cpus.iter().map(|cpu| cpu.fifo_queued).sum(),
-            records: now.cpus.iter().map(|cpu| cpu.records).sum(),
+            fifo_queued: total(now.cpus.iter().map(|cpu| cpu.fifo_queued)),
+            records: total(now.cpus.iter().map(|cpu| cpu.records)),
             records_lost,
             records_over,
             cpus,
@@ -131,14 +131,14 @@ impl Metrics {
 
 /// All event counters, summed over the CPUs.
 fn totals(reading: &Reading) -> [u64; NR_STATS] {
-    std::array::from_fn(|id| reading.cpus.iter().map(|cpu| cpu.stat[id]).sum())
+    std::array::from_fn(|id| total(reading.cpus.iter().map(|cpu| cpu.stat[id])))
 }
 
 /// Tasks in the queues of the NRT CPUs, one for each last-level cache.
 fn shared_queued(reading: &Reading) -> u64 {
     let queues: BTreeMap<_, _> =
         reading.cpus.iter().filter(is_nrt).map(|cpu| (cpu.llc, cpu.shared_queued)).collect();
-    queues.values().sum()
+    total(queues.into_values())
 }
 
 fn is_nrt(cpu: &&CpuReading) -> bool {

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Hist;
-use crate::abi::{CpuKind, NR_STATS};
+use super::{Hist, SLOTS, total};
+use crate::abi::{CpuKind, MAX_CPUS, NR_STATS};
 
 /// One look at the scheduler. All `*_ns` of a reading are of one clock.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -99,8 +99,30 @@ pub struct Running {
 impl Reading {
     /// Records that found no room in the ring buffer, and events over a budget, since the begin.
     pub fn lost(&self) -> (u64, u64) {
-        let sum = |of: fn(&CpuReading) -> u64| self.cpus.iter().map(of).sum();
+        let sum = |of: fn(&CpuReading) -> u64| total(self.cpus.iter().map(of));
         (sum(|cpu| cpu.records_lost), sum(|cpu| cpu.records_over))
+    }
+
+    /// Is it of a machine that scx_artis runs on? What else a stream says costs time and memory
+    /// without a bound.
+    ///
+    /// # Errors
+    /// What it is not.
+    pub fn ensure_sound(&self) -> Result<(), String> {
+        let mut at_least = 0;
+        for CpuReading { id, residence, arrival, .. } in &self.cpus {
+            if !(at_least..MAX_CPUS).contains(id) {
+                return Err(format!(
+                    "CPU {id} in a reading, which is not in order or above {MAX_CPUS}"
+                ));
+            }
+            at_least = id + 1;
+            let slots = residence.0.len().max(arrival.0.len());
+            if slots > SLOTS {
+                return Err(format!("a histogram of {slots} slots, there are {SLOTS}"));
+            }
+        }
+        Ok(())
     }
 }
 

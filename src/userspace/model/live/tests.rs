@@ -287,3 +287,19 @@ fn a_storm_of_forks_leaves_nothing_behind() {
     assert_eq!(snapshot.nr_events, SECONDS * u64::from(FORKS) * 9 / 10);
     assert_eq!(snapshot.tasks[&1].points.len(), crate::model::POINTS);
 }
+
+/// A recording may have been made by any program, and hold any number of tasks.
+#[test]
+fn tasks_without_end_are_left_out() {
+    let mut fed = Fed::new(&[]);
+    let ended = artis_task_record { exited: 1, ..record(u32::MAX, 0) };
+    for pid in 1..=TASKS_MAX as u32 + 9 {
+        fed.task(&record(pid, 1));
+        fed.task(&artis_task_record { start_ns: pid.into(), ..ended });
+    }
+    assert_eq!((fed.model.tasks.len(), fed.model.gone.len()), (TASKS_MAX, TASKS_MAX));
+    fed.reading(false);
+    let told = "9 records are of more tasks than are shown";
+    let is_told = |event: &Event| matches!(&event.what, What::Note { text } if text == told);
+    assert!(fed.model.snapshot().events.iter().any(is_told));
+}

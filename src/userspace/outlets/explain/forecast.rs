@@ -76,7 +76,9 @@ impl Forecast {
             "wip" if interval_ns > 0 => (0, interval_ns.div_ceil(k.max(1))),
             "least" => (interval_ns.saturating_sub(c_ns), c_ns.saturating_mul(k)),
             _ if interval_ns == 0 => (0, c_ns.saturating_mul(k)),
-            _ => (interval_ns.saturating_sub(c_ns), interval_ns.saturating_mul(k) + 1),
+            _ => {
+                (interval_ns.saturating_sub(c_ns), interval_ns.saturating_mul(k).saturating_add(1))
+            }
         };
         let far = since_ns < far_below_ns;
         let calm = far || since_ns >= calm_from_ns;
