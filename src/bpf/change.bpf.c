@@ -37,6 +37,13 @@ struct {
 	__type(value, struct artis_keeper);
 } keeper SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct artis_aim);
+} aim SEC(".maps");
+
 #define SETPARAM_POLICY (-1) /* kernel/sched/sched.h */
 
 #define NSEC_PER_TICK (1000000000ULL / 100) /* USER_HZ is 100 */
@@ -179,6 +186,24 @@ int BPF_PROG(artis_change_affinity, struct task_struct *p, struct affinity_conte
 	if (c && c->kind == ARTIS_CHANGE_CONFINED)
 		bpf_map_delete_elem(&changes, &key);
 	return 0;
+}
+
+/*
+ * The keeper changes policies and affinities by thread id, which may be another task's since it
+ * looked. The kernel asks here before it does: another task than the keeper means is not changed.
+ */
+SEC("fmod_ret/security_task_setscheduler")
+int BPF_PROG(artis_change_refuse, struct task_struct *p, int ret)
+{
+	const struct artis_aim *a;
+	u32 first = 0;
+
+	if (ret || !is_keepers_call())
+		return ret;
+	a = bpf_map_lookup_elem(&aim, &first);
+	if (a && a->tid == p->pid && a->start_ticks != start_ticks(p))
+		return -ESRCH;
+	return ret;
 }
 
 /* The task that @args names by id and start; to be released. NULL: it is gone. */

@@ -19,7 +19,7 @@ pub mod skel {
     include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
 }
 
-pub use bindings::{artis_change, artis_keeper, artis_news, artis_task};
+pub use bindings::{artis_aim, artis_change, artis_keeper, artis_news, artis_task};
 pub use skel::types::{
     artis_cpu, artis_policy, artis_sample, artis_set_class, artis_set_follow, artis_topology,
     artis_walk,

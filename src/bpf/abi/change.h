@@ -10,8 +10,8 @@
 #include "consts.h"
 
 enum artis_change_limits {
-	/* Moves by one when struct artis_change or struct artis_keeper changes. */
-	ARTIS_CHANGE_VERSION = 1,
+	/* Moves by one when a struct of this file changes. */
+	ARTIS_CHANGE_VERSION = 2,
 	/* Tasks that are remembered at most; 3.5 MiB of memory. */
 	ARTIS_MAX_CHANGES = 16384,
 	ARTIS_CPU_WORDS = ARTIS_MAX_CPUS / 64,
@@ -49,6 +49,14 @@ struct artis_keeper {
 	/* children whose record could not be made: the map was full */
 	u32 lost;
 	u32 pad;
+};
+
+/* The only element of its map: the task that the keeper's next call means, which names a thread id. */
+struct artis_aim {
+	u32 tid;
+	u32 pad;
+	/* as in struct artis_change */
+	u64 start_ticks;
 };
 
 #endif /* ARTIS_ABI_CHANGE_H */

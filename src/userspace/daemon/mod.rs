@@ -15,6 +15,7 @@ pub mod preempt;
 pub mod preflight;
 mod run;
 mod run_dir;
+mod sched;
 mod scheduler;
 mod setup;
 pub mod signals;

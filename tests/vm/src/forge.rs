@@ -17,7 +17,8 @@ use crate::policy::{EXT, Policy, gettid, start_ticks};
 pub const UID: u32 = 65534;
 /// Where scx_artis has its records and their keeper pinned.
 pub const PINNED: &str = "/sys/fs/bpf/scx_artis";
-const NAMES: [&str; 2] = ["changes", "keeper"];
+const NAMES: [&str; 3] = ["changes", "keeper", "aim"];
+const VERSION: u32 = 2;
 /// What is added to a slice of 3 ms, ns: until 2026-11-22 scx_artis read a policy and a priority
 /// from it (1 to 99: SCHED_FIFO, 101 to 199: SCHED_RR).
 const CODES: [u64; 6] = [1, 50, 99, 101, 150, 199];
@@ -105,17 +106,36 @@ pub fn fill_records() -> Result<()> {
     bail!("control: the map of records is not full")
 }
 
+/// The task, by thread id and start in clock ticks, that the keeper of the records last aimed at.
+pub fn aimed_at() -> Result<(i32, u64)> {
+    let aim = MapHandle::from_pinned_path(format!("{PINNED}/{}", NAMES[2]))?;
+    let value = aim.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?.context("no aim")?;
+    let [tid @ .., _, _, _, _] = *value.first_chunk::<8>().context("a short aim")?;
+    let start = *value.last_chunk::<8>().context("a short aim")?;
+    Ok((i32::from_ne_bytes(tid), u64::from_ne_bytes(start)))
+}
+
+/// Makes a process the keeper of the records, as scx_artis is (0: none is), and aims at this task.
+pub fn aim_at(keeper: u32, tid: i32, start_ticks: u64) -> Result<()> {
+    let keeper = [VERSION, keeper, 0, 0].map(u32::to_ne_bytes).concat();
+    let aim = [u64::from(tid.cast_unsigned()), start_ticks].map(u64::to_ne_bytes).concat();
+    for (name, value) in [(NAMES[1], keeper), (NAMES[2], aim)] {
+        let map = MapHandle::from_pinned_path(format!("{PINNED}/{name}"))?;
+        map.update(&0_u32.to_ne_bytes(), &value, MapFlags::ANY)?;
+    }
+    Ok(())
+}
+
 /// Maps as scx_artis pins them (src/bpf/abi/change.h), in a directory of user [`UID`], with a record
 /// that the process was SCHED_FIFO 99. Removed when dropped.
 pub struct Squatter {
-    maps: [MapHandle; 2],
+    maps: [MapHandle; 3],
 }
 
 impl Squatter {
     /// Pins them.
     pub fn new(pid: u32) -> Result<Self> {
         const KIND_ADOPTED: u32 = 1;
-        const VERSION: u32 = 1;
         let mut record = Vec::new();
         record.extend([pid, KIND_ADOPTED].map(u32::to_ne_bytes).concat());
         record.extend(start_ticks(pid.cast_signed())?.to_ne_bytes());
@@ -127,6 +147,7 @@ impl Squatter {
         let mut maps = [
             map(MapType::Hash, "changes", 8, record.len())?,
             map(MapType::Array, "keeper", 4, keeper.len())?,
+            map(MapType::Array, "aim", 4, 16)?,
         ];
         maps[0].update(&1_u64.to_ne_bytes(), &record, MapFlags::ANY)?;
         maps[1].update(&0_u32.to_ne_bytes(), &keeper, MapFlags::ANY)?;

@@ -17,7 +17,7 @@ use crate::forge;
 use crate::guest::{PATIENCE, until};
 use crate::load::Workers;
 use crate::parent::Parent;
-use crate::policy::{EXT, Policy, cpus_of, has_living_child};
+use crate::policy::{EXT, Policy, cpus_of, has_living_child, start_ticks};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -46,6 +46,23 @@ fn fifo(priority: u32) -> Policy {
 
 fn adopted() -> Policy {
     Policy { policy: EXT, ..fifo(0) }
+}
+
+/// The kernel refuses what a keeper of the records asks for by a thread id that is another task's by
+/// now, and only that.
+fn changes_only_the_task_that_it_means(tid: i32) -> Result<()> {
+    let start = start_ticks(tid)?;
+    let is_gone = |done: Result<()>| {
+        done.is_err_and(|error| format!("{error:#}").contains("No such process"))
+    };
+    let own = std::process::id();
+    forge::aim_at(own, tid, start - 1)?;
+    ensure!(is_gone(adopted().set(tid)), "the policy of another task was set");
+    ensure!(is_gone(cpus_of(tid)?.bind(tid)), "the affinity of another task was set");
+    forge::aim_at(own, tid, start)?;
+    adopted().set(tid).context("the task that is meant")?;
+    cpus_of(tid)?.bind(tid)?;
+    forge::aim_at(0, tid, start)
 }
 
 /// The forgers have seen nothing in two more rounds, nor does root now.
@@ -129,6 +146,8 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     for tid in [real, early, late, parent.tid()] {
         becomes(tid, "a real-time task is adopted", adopted())?;
     }
+    let (tid, start) = forge::aimed_at()?;
+    ensure!(start_ticks(tid)? == start, "the daemon meant a task {tid} that began at {start}");
     let mut execs = Workers::start("execs", [Spec::new(Kind::Become).on(ctx.all()).fifo(35)])?;
     let process = execs.pid(0);
     until("an adopted thread has executed a program", PATIENCE, || {
@@ -149,6 +168,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     gives_up(early)?;
     daemon.stop(Signal::SIGKILL)?;
     gives_up(late)?;
+    changes_only_the_task_that_it_means(real)?;
     let orphan = parent.orphan()?;
     ensure!(Policy::of(orphan)? == Some(adopted()), "control: the orphan was not born adopted");
     let ordinary = resetting.orphan()?;

@@ -9,8 +9,11 @@ use std::io;
 use nix::libc;
 use rustix::process::{Pid, getpriority_process};
 
+use super::aim::Aimed;
 use crate::control::Class;
 use crate::daemon::classes::facts::{self, SCHED_FIFO, SCHED_RR};
+use crate::daemon::sched;
+pub use crate::daemon::sched::{get, is_gone};
 use crate::daemon::scheduler::news::Asked;
 
 /// SCHED_EXT, include/uapi/linux/sched.h: the policy of an adopted task. The kernel treats it as
@@ -87,27 +90,27 @@ impl Was {
         if self.reset_on_fork { SCHED_OTHER } else { SCHED_EXT }
     }
 
-    /// Takes the real-time policy away from `tid`. Its nice value stays.
+    /// Takes the real-time policy away from the task. Its nice value stays.
     ///
     /// # Errors
     /// The kernel's; ESRCH: it is gone. Nothing has changed then.
-    pub fn adopt(self, tid: i32) -> io::Result<()> {
-        set(tid, &fair(self.guise(), nice(tid)?, self.reset_on_fork))?;
+    pub fn adopt(self, task: Aimed) -> io::Result<()> {
+        set(task, &fair(self.guise(), nice(task.tid())?, self.reset_on_fork))?;
         // as in a real-time class, where timers are not late to save wake-ups; 0 is the default
-        set_timer_slack(tid, 1);
+        set_timer_slack(task.tid(), 1);
         Ok(())
     }
 
-    /// Gives `tid` its policy back.
+    /// Gives the task its policy back.
     ///
     /// # Errors
     /// The kernel's; ESRCH: it is gone.
-    pub fn give_back(self, tid: i32) -> io::Result<()> {
+    pub fn give_back(self, task: Aimed) -> io::Result<()> {
         let attr = libc::sched_attr {
             sched_priority: self.priority,
             ..fair(self.sched(), 0, self.reset_on_fork)
         };
-        set(tid, &attr)
+        set(task, &attr)
     }
 }
 
@@ -118,28 +121,19 @@ impl std::fmt::Display for Was {
     }
 }
 
-/// Gives `tid` a policy without real-time priority, and the timers that go with it.
+/// Gives the task a policy without real-time priority, and the timers that go with it.
 ///
 /// # Errors
 /// The kernel's; ESRCH: it is gone.
-pub fn set_fair(tid: i32, policy: u32, nice: i32, reset_on_fork: bool) -> io::Result<()> {
-    set(tid, &fair(policy, nice, reset_on_fork))?;
-    set_timer_slack(tid, 0);
+pub fn set_fair(task: Aimed, policy: u32, nice: i32, reset_on_fork: bool) -> io::Result<()> {
+    set(task, &fair(policy, nice, reset_on_fork))?;
+    set_timer_slack(task.tid(), 0);
     Ok(())
 }
 
 fn fair(policy: u32, nice: i32, reset_on_fork: bool) -> libc::sched_attr {
     let flag = if reset_on_fork { libc::SCHED_FLAG_RESET_ON_FORK } else { 0 };
-    libc::sched_attr {
-        size: size_of::<libc::sched_attr>() as u32,
-        sched_policy: policy,
-        sched_flags: flag as u64,
-        sched_nice: nice,
-        sched_priority: 0,
-        sched_runtime: 0,
-        sched_deadline: 0,
-        sched_period: 0,
-    }
+    libc::sched_attr { sched_flags: flag as u64, sched_nice: nice, ..sched::attr(policy) }
 }
 
 /// Might adoption have left a task with these attributes? (A task can set them itself, too.)
@@ -159,31 +153,8 @@ fn resets_on_fork(attr: &libc::sched_attr) -> bool {
     attr.sched_flags & libc::SCHED_FLAG_RESET_ON_FORK as u64 != 0
 }
 
-/// The attributes of a thread; `None`: it is gone.
-///
-/// # Errors
-/// The kernel's.
-pub fn get(tid: i32) -> io::Result<Option<libc::sched_attr>> {
-    let mut found = fair(0, 0, false);
-    // SAFETY: the kernel writes at most the size that is told, which is that of `found`.
-    let done =
-        unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut found, found.size, 0) };
-    match io::Error::last_os_error() {
-        _ if done == 0 => Ok(Some(found)),
-        gone if is_gone(&gone) => Ok(None),
-        error => Err(error),
-    }
-}
-
-fn set(tid: i32, attr: &libc::sched_attr) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as attr.size says, which is that of its type.
-    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, std::ptr::from_ref(attr), 0) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Does the error mean that there is no such thread?
-pub fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::ESRCH)
+fn set(task: Aimed, attr: &libc::sched_attr) -> io::Result<()> {
+    sched::set(task.tid(), attr)
 }
 
 /// sched_getattr(2) does not tell it of a real-time task.

@@ -12,12 +12,14 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Progr
 use nix::libc::{ENOENT, ESRCH};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
+use super::aim::{Aim, Aimed};
 use super::attr::Was;
 use super::record::{Change, change, of, was, words};
 use crate::abi::bindings as abi;
 use crate::abi::{CHANGE_OBJECT, artis_change, artis_keeper};
 use crate::config::CpuSet;
 use crate::daemon::classes::facts::TaskId;
+use crate::daemon::kernel;
 use crate::daemon::plain::{Plain, run_with};
 
 /// Where the maps and links are pinned; gone after a reboot, as the tasks are.
@@ -25,8 +27,13 @@ pub const PINNED: &str = "/sys/fs/bpf/scx_artis";
 /// The maps of src/bpf/change.bpf.c.
 const CHANGES: &str = "changes";
 const KEEPER: &str = "keeper";
-/// The programs that follow the tasks.
-const HOOKS: [&str; 5] = [
+const AIM: &str = "aim";
+const MAPS: [&str; 3] = [CHANGES, KEEPER, AIM];
+/// Keeps the daemon to the tasks that it means.
+const REFUSE: &str = "artis_change_refuse";
+/// That one, and the programs that follow the tasks.
+const HOOKS: [&str; 6] = [
+    REFUSE,
     "artis_change_fork",
     "artis_change_exec",
     "artis_change_exit",
@@ -38,6 +45,7 @@ const HOOKS: [&str; 5] = [
 #[derive(Debug)]
 pub struct Changes {
     object: Object,
+    aim: Aim,
     _links: Vec<Link>,
 }
 
@@ -76,15 +84,27 @@ impl Changes {
             .with_context(|| format!("making {}", dir.display()))?;
         let mut open = ObjectBuilder::default().open_memory(CHANGE_OBJECT)?;
         for mut map in open.maps_mut() {
-            if let Some(name) = [CHANGES, KEEPER].into_iter().find(|name| map.name() == *name) {
+            if let Some(name) = MAPS.into_iter().find(|name| map.name() == *name) {
                 // libbpf pins it there, or takes the one that is
                 map.set_pin_path(dir.join(name)).with_context(|| format!("the map {name}"))?;
             }
         }
+        let can_refuse = kernel::has_function("security_task_setscheduler");
+        for mut program in open.progs_mut().filter(|program| program.name() == REFUSE) {
+            program.set_autoload(can_refuse);
+        }
         let object = open.load()?;
-        Left::open(dir)?.context("what was pinned is gone")?.take_over()?;
+        let left = Left::open(dir)?.context("what was pinned is gone")?;
+        left.take_over()?;
         let mut links = Vec::new();
-        for name in HOOKS.into_iter().filter(|name| !dir.join(name).exists()) {
+        if !can_refuse {
+            log::warn!(
+                "this kernel has no security hooks (CONFIG_SECURITY): a task that gets the thread id \
+                 of one that ends just before it is adopted or put back is changed instead"
+            );
+        }
+        let hooks = HOOKS.into_iter().filter(|name| can_refuse || *name != REFUSE);
+        for name in hooks.filter(|name| !dir.join(name).exists()) {
             let link = program(&object, name)?.attach();
             let mut link = link.with_context(|| {
                 format!(
@@ -95,7 +115,15 @@ impl Changes {
             link.pin(dir.join(name)).with_context(|| format!("pinning the link {name}"))?;
             links.push(link);
         }
-        Ok(Self { object, _links: links })
+        Ok(Self { object, aim: left.aim, _links: links })
+    }
+
+    /// Of the tasks, this is changed next.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn at(&self, id: TaskId) -> Result<Aimed> {
+        self.aim.at(id)
     }
 
     /// Remembers that the task is about to be adopted. Returns what it is; `None`: it is gone, or
@@ -152,6 +180,7 @@ pub struct Left {
     dir: PathBuf,
     changes: MapHandle,
     keeper: MapHandle,
+    aim: Aim,
 }
 
 impl Left {
@@ -174,17 +203,21 @@ impl Left {
             MapHandle::from_pinned_path(dir.join(name))
                 .with_context(|| format!("opening {}", dir.join(name).display()))
         };
-        let left = Self { dir: dir.to_owned(), changes: open(CHANGES)?, keeper: open(KEEPER)? };
-        let fits = left.changes.value_size() as usize == size_of::<artis_change>()
-            && left.keeper.value_size() as usize == size_of::<artis_keeper>()
-            && [0, abi::artis_change_limits_ARTIS_CHANGE_VERSION].contains(&left.keeper()?.version);
+        let (changes, keeper) = (open(CHANGES)?, open(KEEPER)?);
+        let fits = changes.value_size() as usize == size_of::<artis_change>()
+            && keeper.value_size() as usize == size_of::<artis_keeper>()
+            && [0, abi::artis_change_limits_ARTIS_CHANGE_VERSION].contains(&read(&keeper)?.version);
         ensure!(
             fits,
             "{} was left by another version of scx_artis, and this one cannot read it: put the \
              tasks back with 'scx_artis restore' of that version",
             dir.display()
         );
-        Ok(Some(left))
+        if !dir.join(AIM).exists() {
+            unpin(dir)?; // as above
+            return Ok(None);
+        }
+        Ok(Some(Self { dir: dir.to_owned(), changes, keeper, aim: Aim::open(&dir.join(AIM))? }))
     }
 
     /// From now on this process is the one whose own calls change no record.
@@ -195,7 +228,7 @@ impl Left {
         let mut keeper = artis_keeper {
             version: abi::artis_change_limits_ARTIS_CHANGE_VERSION,
             tgid: std::process::id(),
-            ..self.keeper()?
+            ..read(&self.keeper)?
         };
         let value = keeper.bytes_mut();
         Ok(self.keeper.update(&0_u32.to_ne_bytes(), value, MapFlags::ANY)?)
@@ -217,12 +250,20 @@ impl Left {
             .collect())
     }
 
+    /// Of the tasks, this is changed next.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn at(&self, id: TaskId) -> Result<Aimed> {
+        self.aim.at(id)
+    }
+
     /// Children of changed tasks of which there is no record, because there was no room.
     ///
     /// # Errors
     /// When the kernel does not tell.
     pub fn lost(&self) -> Result<u32> {
-        Ok(self.keeper()?.lost)
+        Ok(read(&self.keeper)?.lost)
     }
 
     /// Removes it: nothing is changed any more.
@@ -232,11 +273,11 @@ impl Left {
     pub fn remove(self) -> Result<()> {
         unpin(&self.dir)
     }
+}
 
-    fn keeper(&self) -> Result<artis_keeper> {
-        let value = self.keeper.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
-        value.as_deref().and_then(artis_keeper::of_bytes).context("the keeper's map is damaged")
-    }
+fn read(keeper: &MapHandle) -> Result<artis_keeper> {
+    let value = keeper.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
+    value.as_deref().and_then(artis_keeper::of_bytes).context("the keeper's map is damaged")
 }
 
 /// Says so if `dir` is there and was not made by a scx_artis: where systemd does not mount it, the
@@ -254,7 +295,7 @@ fn foreign(dir: &Path) -> Option<String> {
 /// Removes what is pinned below `dir`, if it is there, and `dir`.
 fn unpin(dir: &Path) -> Result<()> {
     // the programs first: nothing is to be written into maps that are gone
-    for name in HOOKS.into_iter().chain([CHANGES, KEEPER]) {
+    for name in HOOKS.into_iter().chain(MAPS) {
         gone(fs::remove_file(dir.join(name)))
             .with_context(|| format!("removing {}", dir.join(name).display()))?;
     }

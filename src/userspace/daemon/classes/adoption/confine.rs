@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use nix::sched::{CpuSet as Affinity, sched_setaffinity};
 use nix::unistd::Pid;
 
+use super::aim::Aimed;
 use super::attr::{Was, is_gone};
 use super::{Adoption, Case, NAMED_MAX};
 use crate::config::CpuSet;
@@ -26,7 +27,7 @@ impl Adoption {
             let to = task.cpus.and(&case.partition.nrt);
             let changes = self.changes.as_ref().context("there is no record of changes")?;
             changes.note_confined(case.id, &task.cpus, to.len())?;
-            return match bind(task.pid, &to) {
+            return match bind(changes.at(case.id)?, &to) {
                 Err(error) if !is_gone(&error) => {
                     Err(error).with_context(|| format!("binding it to CPUs {to}"))
                 }
@@ -68,17 +69,17 @@ impl Adoption {
         if stays {
             return Ok(false);
         }
-        bind(case.task.pid, &from).with_context(|| format!("binding it to CPUs {from} again"))?;
+        bind(self.at(case)?, &from).with_context(|| format!("binding it to CPUs {from} again"))?;
         let task = Facts { cpus: from, ..case.task.clone() };
         self.look(&Case { task: &task, ..*case }, scheduler)
     }
 }
 
-/// Lets the thread run on `cpus` only.
-pub(super) fn bind(tid: i32, cpus: &CpuSet) -> io::Result<()> {
+/// Lets the task run on `cpus` only.
+pub(super) fn bind(task: Aimed, cpus: &CpuSet) -> io::Result<()> {
     let mut affinity = Affinity::new();
     for cpu in cpus.iter() {
         affinity.set(cpu)?;
     }
-    Ok(sched_setaffinity(Pid::from_raw(tid), &affinity)?)
+    Ok(sched_setaffinity(Pid::from_raw(task.tid()), &affinity)?)
 }

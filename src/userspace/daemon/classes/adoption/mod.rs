@@ -3,10 +3,11 @@
 //! they were again at the end. Those that are not adopted are named, or kept off the RT CPUs
 //! (docs/adoption.md).
 
+mod aim;
 mod attr;
 mod changes;
 mod confine;
-mod record;
+pub(crate) mod record;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ use crate::control::{Class, Treatment};
 use crate::daemon::live::InCharge;
 use crate::daemon::scheduler::news::{Asked, Item, Kind};
 use crate::exit::Failure;
+use aim::Aimed;
 use attr::{SCHED_EXT, Was};
 use changes::Changes;
 pub use changes::PINNED;
@@ -203,6 +205,11 @@ impl Adoption {
         Ok(())
     }
 
+    /// What is changed next is the task of `case`.
+    fn at(&self, case: &Case<'_>) -> Result<Aimed> {
+        self.changes.as_ref().context("there is no record of changes")?.at(case.id)
+    }
+
     /// A task that nothing was done to.
     fn look(&mut self, case: &Case<'_>, scheduler: &mut dyn InCharge) -> Result<bool> {
         if self.wanted == Wanted::default() || !case.task.is_realtime() {
@@ -231,7 +238,7 @@ impl Adoption {
             if attr::get(tid)?.as_ref().and_then(Was::now) != Some(was) {
                 continue;
             }
-            return match was.adopt(tid) {
+            return match was.adopt(changes.at(case.id)?) {
                 Err(gone) if attr::is_gone(&gone) => Ok(false),
                 taken => taken.map(|()| true).context("taking its real-time policy"),
             };
@@ -263,7 +270,7 @@ impl Adoption {
             scheduler.set_class(tid, &case.adopted(was))?;
             return Ok(true);
         }
-        was.give_back(tid).with_context(|| format!("making it {was} again"))?;
+        was.give_back(self.at(case)?).with_context(|| format!("making it {was} again"))?;
         if !case.is_bound_to_rt() {
             self.keep_off(case, was)?;
         }
@@ -279,7 +286,7 @@ impl Adoption {
         if !undone || policy == SCHED_EXT || Was::new(policy, 0, false).is_some() {
             return Ok(());
         }
-        attr::set_fair(case.task.pid, policy, asked.nice, asked.reset_on_fork)
+        attr::set_fair(self.at(case)?, policy, asked.nice, asked.reset_on_fork)
             .context("giving it the policy that it asked for")
     }
 }

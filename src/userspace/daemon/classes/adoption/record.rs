@@ -3,7 +3,7 @@
 
 use super::attr::Was;
 use crate::abi::bindings as abi;
-use crate::abi::{artis_change, artis_keeper};
+use crate::abi::{artis_aim, artis_change, artis_keeper};
 use crate::config::CpuSet;
 use crate::daemon::classes::facts::TaskId;
 use crate::daemon::plain::Plain;
@@ -12,6 +12,8 @@ use crate::daemon::plain::Plain;
 unsafe impl Plain for artis_change {}
 // SAFETY: four u32.
 unsafe impl Plain for artis_keeper {}
+// SAFETY: u32, and a u64 that is aligned by itself.
+unsafe impl Plain for artis_aim {}
 
 /// What was changed of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]

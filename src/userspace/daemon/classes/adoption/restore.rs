@@ -53,7 +53,7 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
         let todo: Vec<_> = left.all()?.into_iter().filter(|(id, _)| !seen.contains(id)).collect();
         let mut found = false;
         for (id, change) in todo {
-            match put_back(id, &change) {
+            match put_back(&left, id, &change) {
                 Ok(false) => continue,
                 Ok(true) => restored += 1,
                 Err(error) => {
@@ -83,7 +83,7 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
 
 /// Returns whether it was: one that has ended, or is what it was, is left alone. (Of one that was
 /// changed by others there is no record.)
-fn put_back(id: TaskId, change: &Change) -> Result<bool> {
+fn put_back(left: &Left, id: TaskId, change: &Change) -> Result<bool> {
     if !id.lives()? {
         return Ok(false);
     }
@@ -92,13 +92,13 @@ fn put_back(id: TaskId, change: &Change) -> Result<bool> {
             if attr::get(id.tid)?.is_none_or(|attr| attr::is_realtime(&attr)) {
                 return Ok(false);
             }
-            was.give_back(id.tid)
+            was.give_back(left.at(id)?)
         }
         Change::Confined { from, nr_to } => {
             if Facts::read(id.tid)?.is_none_or(|task| task.cpus.len() != *nr_to) {
                 return Ok(false);
             }
-            bind(id.tid, from)
+            bind(left.at(id)?, from)
         }
     };
     match done {
