@@ -14,7 +14,12 @@ fn main() -> ExitCode {
     if !opts.starts_scheduler() {
         let _ = held.and_then(HeldHangup::release);
     }
+    // capabilities are a thread's own: before there is a second one
+    let limited = opts.starts_scheduler().then(|| daemon::privileges::limit(&opts));
     // written out when it is dropped
     let _told = daemon::log::start(opts.verbose, opts.command.is_none());
+    if let Some(Err(error)) = limited {
+        log::warn!("this daemon may do more than it needs: {error:#}");
+    }
     exit::conclude(daemon::execute(&opts))
 }

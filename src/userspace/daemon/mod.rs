@@ -13,6 +13,7 @@ mod place;
 mod plain;
 pub mod preempt;
 pub mod preflight;
+pub mod privileges;
 mod run;
 mod run_dir;
 mod sched;

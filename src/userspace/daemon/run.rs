@@ -17,6 +17,7 @@ use super::log::say;
 use super::notify::Manager;
 use super::output::{Output, say_farewell};
 use super::preempt::{self, Model, Switch};
+use super::privileges;
 use super::run_dir::{RUN_DIR, RunDir};
 use super::scheduler::{Loaded, Scheduler};
 use super::setup::{Seen, Setup, Start, Wanted};
@@ -55,7 +56,6 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
-    scx_utils::try_set_rlimit_infinity();
 
     place::take(&first);
     place::be_prompt();
@@ -94,6 +94,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         manager: Manager::new(),
         kernel: facts.release,
         put_back,
+        is_filtered: false,
     };
     let ended = session.lives(opts, first);
     session.manager.stopping();
@@ -120,6 +121,7 @@ struct Session {
     manager: Manager,
     kernel: String,
     put_back: PutBack,
+    is_filtered: bool,
 }
 
 impl Session {
@@ -150,6 +152,11 @@ impl Session {
         self.classes.begin(setup, &mut scheduler).context("applying the rules")?;
         let mut begin = self.begin(setup, &scheduler);
         self.output.begin(&begin, &self.hub)?;
+        if !std::mem::replace(&mut self.is_filtered, true)
+            && let Err(error) = privileges::filter()
+        {
+            log::warn!("the system calls of this daemon are not limited: {error:#}");
+        }
         self.manager.ready(&status(&begin));
         let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
         if ended_by_user {

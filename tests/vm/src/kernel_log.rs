@@ -52,7 +52,7 @@ impl KernelLog {
 /// What the kernel writes when something is wrong with it or with the scheduler: `BUG:` is also
 /// the begin of soft lockups (kernel/watchdog.c), KASAN's reports and a sleeping function that is
 /// called in atomic context; `BUG ` of reports with slab_debug (mm/slub.c).
-const COMPLAINTS: [&str; 14] = [
+const COMPLAINTS: [&str; 15] = [
     "BUG: ",
     "BUG ",
     "WARNING: ",
@@ -69,6 +69,9 @@ const COMPLAINTS: [&str; 14] = [
     "UBSAN:",
     "DEADLOCK",
     "inconsistent lock state",
+    // a system call that a filter refuses (kernel/auditsc.c): one that the daemon should not make, or
+    // that its filter lacks
+    "type=1326 ",
 ];
 /// How the kernel says that a scheduler's reign ended (kernel/sched/ext.c), and how it ends that
 /// line when the scheduler's own program wanted it.
@@ -91,7 +94,7 @@ mod tests {
     use super::complaints;
 
     /// As the kernels 6.12 to 7.3 write them.
-    const BAD: [&str; 9] = [
+    const BAD: [&str; 10] = [
         "BUG: scheduling while atomic: stress-ng/312/0x00000002",
         "BUG kmalloc-64 (Not tainted): Poison overwritten",
         "WARNING: CPU: 2 PID: 97 at kernel/sched/ext.c:2310 dispatch_to_local_dsq",
@@ -101,6 +104,7 @@ mod tests {
         "INFO: task kworker/2:1:87 blocked for more than 30 seconds.",
         "sched_ext: BPF scheduler \"artis\" disabled (runnable task stall)",
         "Oops: int3: 0000 [#1] SMP NOPTI",
+        "audit: type=1326 audit(1.2:3): auid=0 uid=0 pid=181 comm=\"scx_artis\" sig=0 syscall=59",
     ];
     const GOOD: [&str; 4] = [
         "sched_ext: BPF scheduler \"artis\" enabled",

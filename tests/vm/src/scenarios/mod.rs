@@ -23,6 +23,7 @@ mod notify;
 mod obstacles;
 mod predict;
 mod preempt;
+mod privileges;
 mod recording;
 mod residence;
 mod rt1;
@@ -185,6 +186,7 @@ pub const ALL: &[Scenario] = &[
     loading::SIGKILL,
     loading::BAD_ARGS,
     access::ACCESS,
+    privileges::PRIVILEGES,
     ejected::EJECTED,
     hotplug::HOTPLUG,
     evictions::TASK_EVICTIONS,
