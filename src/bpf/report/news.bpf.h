@@ -22,7 +22,8 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 {
 	struct artis_news *n;
 
-	if (likely(!(news_wanted & kind)))
+	/* its own threads are left alone, whatever it wants */
+	if (likely(!(news_wanted & kind)) || p->tgid == daemon_tgid)
 		return NULL;
 	n = bpf_ringbuf_reserve(&news, sizeof(*n), 0);
 	if (!n) {

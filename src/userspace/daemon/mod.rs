@@ -20,6 +20,7 @@ mod sched;
 mod scheduler;
 mod setup;
 pub mod signals;
+mod starvation;
 mod task;
 mod watcher;
 

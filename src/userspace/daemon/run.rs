@@ -22,6 +22,7 @@ use super::run_dir::{RUN_DIR, RunDir};
 use super::scheduler::{Loaded, Scheduler};
 use super::setup::{Seen, Setup, Start, Wanted};
 use super::signals::{self, Told};
+use super::starvation::Relief;
 use super::watcher::{self, Ticks, Watcher};
 use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
 use crate::abi::PutBack;
@@ -59,6 +60,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
 
     place::take(&first);
     place::be_prompt();
+    let relief = Relief::begin()?;
     let told = signals::listen()?; // from here on a signal ends it in good order
 
     let run_dir = RunDir::lock(Path::new(RUN_DIR))?;
@@ -94,6 +96,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         manager: Manager::new(),
         kernel: facts.release,
         put_back,
+        relief,
         is_filtered: false,
     };
     let ended = session.lives(opts, first);
@@ -121,6 +124,7 @@ struct Session {
     manager: Manager,
     kernel: String,
     put_back: PutBack,
+    relief: Relief,
     is_filtered: bool,
 }
 
@@ -163,7 +167,7 @@ impl Session {
             self.manager.stopping();
         }
         // as long as the scheduler still knows how urgent they are
-        let given_back = if ended_by_user { self.classes.end() } else { Ok(()) };
+        let given_back = if ended_by_user { self.classes.give_back() } else { Ok(()) };
         let (last, report) = scheduler.stop()?;
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
@@ -211,6 +215,7 @@ impl Session {
         let pulse = self.manager.pulse();
         let mut prev = None;
         while !scheduler.has_ended() {
+            self.relief.turn();
             let Ticks { changes, interval, poll } = watcher.ticks();
             let news = scheduler.news();
             // what comes first is looked at first: a storm of news holds up nobody

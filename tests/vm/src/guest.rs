@@ -116,6 +116,16 @@ pub fn run_time_ns(pid: u32) -> Result<u64> {
     first.parse().with_context(|| format!("{path}: '{text}'"))
 }
 
+/// What /proc/PID/status tells of a process's memory: RssAnon is what is no file's, VmLck what is
+/// locked. KiB.
+pub fn memory_kb(pid: u32, field: &str) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let value = status.lines().find_map(|l| l.strip_prefix(field)?.strip_prefix(':'));
+    let number = value.and_then(|value| value.split_whitespace().next()?.parse().ok());
+    number.with_context(|| format!("{path} has no {field}"))
+}
+
 /// State, CPU, run and wait time of a task, for messages.
 #[must_use]
 pub fn describe(pid: u32) -> String {

@@ -17,6 +17,7 @@ pub mod guest;
 pub mod hold;
 pub mod host;
 pub mod kernel_log;
+pub mod kernel_threads;
 pub mod load;
 pub mod locks;
 pub mod mixer;

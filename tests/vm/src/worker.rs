@@ -345,21 +345,3 @@ fn set_policy_of(pid: i32, policy: i32, priority: i32) -> Result<()> {
     ensure!(r == 0, "policy {policy}, priority {priority}: {}", std::io::Error::last_os_error());
     Ok(())
 }
-
-/// Puts all processes whose name begins so into SCHED_FIFO; returns how many.
-pub fn raise_threads(prefix: &str, priority: i32) -> Result<u32> {
-    let mut raised = 0;
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse::<i32>().ok()) else {
-            continue;
-        };
-        // who is gone by now has no name
-        let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        if comm.starts_with(prefix) {
-            set_policy_of(pid, libc::SCHED_FIFO, priority).context(comm)?;
-            raised += 1;
-        }
-    }
-    Ok(raised)
-}

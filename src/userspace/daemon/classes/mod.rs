@@ -219,7 +219,15 @@ impl Classes {
         self.affinity.set_by_hand(consumer, producers);
     }
 
-    /// The end: tasks that were adopted are what they were again.
+    /// Tasks that were adopted are what they were again.
+    ///
+    /// # Errors
+    /// See [`Adoption::give_back`].
+    pub fn give_back(&self) -> Result<()> {
+        self.adoption.give_back()
+    }
+
+    /// The end: the same, and nothing is pinned any more.
     ///
     /// # Errors
     /// See [`Adoption::end`].

@@ -9,11 +9,12 @@ use anyhow::{Result, ensure};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
-use crate::guest::{cpu_ticks, pause, preempt_rt};
+use crate::guest::{cpu_ticks, pause};
+use crate::kernel_threads::Raised;
 use crate::load::{Workers, mix};
 use crate::occupancy::{Occupancy, Stand};
 use crate::work::Duty;
-use crate::worker::{Kind, Spec, raise_threads};
+use crate::worker::{Kind, Spec};
 
 /// Catches: a task in the local queue of the hog's CPU (nobody takes it from
 /// there, and the watchdog ejects the scheduler), a queue of an RT CPU that no
@@ -48,15 +49,12 @@ const WINDOW: f64 = 3.0;
 
 /// Above every other task, below the kernel's interrupt threads (50 on PREEMPT_RT):
 /// without the console's, what this program prints would wait for the hog to end.
-const HOG_PRIORITY: i32 = 10;
-/// Between both: on PREEMPT_RT a thread of priority 1 runs a CPU's timers. Who sleeps by a
-/// timer of the hog's CPU would not wake, whatever the scheduler, so it is raised as one
-/// does on such machines.
-const TIMERS_PRIORITY: i32 = 20;
+pub(super) const HOG_PRIORITY: i32 = 10;
+/// Between both, see [`Raised`].
+pub(super) const KERNEL_PRIORITY: u32 = 20;
 
 fn fifo_hog(ctx: &Ctx, cpu: u32, windows: u32) -> Result<Outcome> {
-    let timers = raise_threads("ktimers/", TIMERS_PRIORITY)?;
-    ensure!(timers > 0 || !preempt_rt(), "a PREEMPT_RT kernel without ktimers threads");
+    let raised = Raised::to(KERNEL_PRIORITY)?;
     let mut daemon = ctx.load(&[])?;
     let mut loads = mix()?;
     let mut workers = Workers::start("movable", movable().into_iter().map(Spec::new))?;
@@ -79,7 +77,7 @@ fn fifo_hog(ctx: &Ctx, cpu: u32, windows: u32) -> Result<Outcome> {
     let (user, all) = (after.0 - ticks.0, after.1 - ticks.1);
     say(&format!("CPU {cpu} in user mode: {} %", user * 100 / all.max(1)));
     ensure!(user * 100 >= all * 85, "the hog did not hold CPU {cpu}: {user} of {all} ticks");
-    drop(hog);
+    drop((hog, raised));
     workers.ensure_progress(2.0, "after the hog")?;
     for l in &mut loads {
         l.ensure_runs()?;

@@ -16,6 +16,7 @@ mod follow;
 mod forger;
 mod handover;
 mod hog;
+mod hogged;
 mod hotplug;
 mod lazy;
 mod loading;
@@ -180,6 +181,7 @@ pub const ALL: &[Scenario] = &[
     running::WEIGHTS,
     hog::FIFO_HOG,
     hog::FIFO_HOG_NRT,
+    hogged::HOGGED,
     churn::AFFINITY,
     churn::STORMS,
     churn::STORMS_CHECKED,

@@ -26,6 +26,7 @@ use attr::{SCHED_EXT, Was};
 use changes::Changes;
 pub use changes::PINNED;
 use record::Change;
+use restore::put_all_back;
 pub use restore::{Repaired, repair};
 
 /// So many tasks are named that may run on RT CPUs and should not; then it is said that there are
@@ -190,7 +191,18 @@ impl Adoption {
         considered.with_context(|| format!("task {} ({})", task.pid, task.shown()))
     }
 
-    /// The end: every task is what it was again.
+    /// Every task is what it was again, and remembered still. To forget them has a worker of the kernel
+    /// detach programs, with text_mutex held: beneath hogs, while the scheduler is in charge, for so
+    /// long that it cannot be let go of.
+    ///
+    /// # Errors
+    /// When one could not be put back. Each task was tried.
+    pub fn give_back(&self) -> Result<()> {
+        let Some(pinned) = &self.pinned else { return Ok(()) };
+        told(put_all_back(pinned)?)
+    }
+
+    /// The end: every task is what it was again, and forgotten.
     ///
     /// # Errors
     /// When one could not be put back, or the records of them cannot be removed. Each task was
@@ -198,11 +210,7 @@ impl Adoption {
     pub fn end(&mut self) -> Result<()> {
         let Some(pinned) = self.pinned.take() else { return Ok(()) };
         self.changes = None;
-        let tasks = repair(&pinned)?.all()?;
-        if tasks > 0 {
-            log::info!("{tasks} adopted or confined tasks are as they were");
-        }
-        Ok(())
+        told(repair(&pinned)?)
     }
 
     /// What is changed next is the task of `case`.
@@ -289,6 +297,14 @@ impl Adoption {
         attr::set_fair(self.at(case)?, policy, asked.nice, asked.reset_on_fork)
             .context("giving it the policy that it asked for")
     }
+}
+
+fn told(repaired: Repaired) -> Result<()> {
+    let tasks = repaired.all()?;
+    if tasks > 0 {
+        log::info!("{tasks} adopted or confined tasks are as they were");
+    }
+    Ok(())
 }
 
 impl Drop for Adoption {

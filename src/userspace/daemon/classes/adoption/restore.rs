@@ -44,6 +44,20 @@ impl Repaired {
 /// # Errors
 /// When the records cannot be read or removed.
 pub fn repair(dir: &Path) -> Result<Repaired> {
+    let repaired = put_all_back(dir)?;
+    if repaired.failed == 0
+        && let Some(left) = Left::open(dir)?
+    {
+        left.remove()?;
+    }
+    Ok(repaired)
+}
+
+/// The same; the records stay.
+///
+/// # Errors
+/// When the records cannot be read.
+pub fn put_all_back(dir: &Path) -> Result<Repaired> {
     let Some(left) = Left::open(dir)? else { return Ok(Repaired::default()) };
     left.take_over()?;
     let Repaired { mut restored, mut failed } = Repaired::default();
@@ -74,9 +88,6 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
             "{lost} children of changed tasks were not remembered, since too many tasks were: they \
              stay as they are"
         );
-    }
-    if failed == 0 {
-        left.remove()?;
     }
     Ok(Repaired { restored, failed })
 }

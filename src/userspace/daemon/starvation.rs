@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Real-time tasks that hold all NRT CPUs keep the daemon from running: it is a normal task, and
+//! stays off the RT CPUs. A thread of SCHED_FIFO 99 wakes up when the run loop stands still, looks for
+//! threads of the daemon that wait, and makes them SCHED_FIFO 99 until they sleep
+//! (docs/decisions/0021-hogs.md).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::libc;
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use procfs::process::{Process, Task};
+
+use super::classes::facts::SCHED_FIFO;
+use super::{place, sched};
+
+/// The run loop stands still when it has not turned for so long: it does every 100 ms at least, and once
+/// in each period of the RT1+ budget, 2^30 ns, where RT1+ tasks hold all CPUs.
+const STILL: Duration = Duration::from_millis(1200);
+/// Between two looks at the threads meanwhile. One that is found waiting twice, without having run,
+/// starves.
+const LOOK: Duration = Duration::from_millis(100);
+/// Threads that must answer, adopt, and end: the names of the others. The first one of the process has
+/// the program's.
+const NEEDED: [&str; 3] = ["signals", "control", "news"];
+
+/// The thread that looks; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Relief {
+    run_loop: Arc<RunLoop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What is known of the run loop.
+#[derive(Debug)]
+struct RunLoop {
+    /// Runs out [`STILL`] after the last turn: a thread that looked itself in the meantime would be
+    /// real-time work on an NRT CPU all the time.
+    alarm: TimerFd,
+    turns: AtomicU64,
+    has_ended: AtomicBool,
+}
+
+impl Relief {
+    /// Begins, on the CPUs of the calling thread. Until the first [`Relief::turn`] the loop stands
+    /// still.
+    ///
+    /// # Errors
+    /// When there is no thread, or no timer.
+    pub fn begin() -> Result<Self> {
+        let alarm = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC);
+        let run_loop = Arc::new(RunLoop {
+            alarm: alarm.context("a timer that tells a starving daemon")?,
+            turns: AtomicU64::new(0),
+            has_ended: AtomicBool::new(false),
+        });
+        run_loop.wake_in(STILL)?;
+        let mut watch = Watch { run_loop: Arc::clone(&run_loop), seen: BTreeMap::new() };
+        let thread = thread::Builder::new().name("relief".into()).spawn(move || watch.run());
+        let thread = thread.context("a thread that looks for starving ones")?;
+        Ok(Self { run_loop, thread: Some(thread) })
+    }
+
+    /// The run loop turns: it is its thread that calls this. Where that gets a CPU the others do, too,
+    /// since they may run on the same ones.
+    pub fn turn(&self) {
+        self.run_loop.turns.fetch_add(1, Ordering::Relaxed);
+        // fails for times that are no times only
+        let _ = self.run_loop.wake_in(STILL);
+    }
+}
+
+impl Drop for Relief {
+    fn drop(&mut self) {
+        self.run_loop.has_ended.store(true, Ordering::Relaxed);
+        let _ = self.run_loop.wake_in(Duration::from_nanos(1));
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl RunLoop {
+    fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    fn wake_in(&self, time: Duration) -> nix::Result<()> {
+        let once = Expiration::OneShot(TimeSpec::from_duration(time));
+        self.alarm.set(once, TimerSetTimeFlags::empty())
+    }
+}
+
+/// What was seen of a thread the last time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    /// It runs, or waits to.
+    runnable: bool,
+    /// How long it has run, ns.
+    ran_ns: u64,
+    raised: bool,
+}
+
+struct Watch {
+    run_loop: Arc<RunLoop>,
+    seen: BTreeMap<i32, Seen>,
+}
+
+impl Watch {
+    fn run(&mut self) {
+        if let Err(error) = raise(0) {
+            log::warn!(
+                "the daemon cannot be SCHED_FIFO ({error}): real-time tasks on all NRT CPUs may keep \
+                 it from answering"
+            );
+            return;
+        }
+        while !self.run_loop.has_ended() {
+            // a signal wakes it as well, which does no harm
+            let _ = self.run_loop.alarm.wait();
+            self.look_until_it_turns();
+        }
+    }
+
+    fn look_until_it_turns(&mut self) {
+        let before = self.run_loop.turns();
+        while !self.run_loop.has_ended() && (self.run_loop.turns() == before || self.has_raised()) {
+            self.look();
+            thread::sleep(LOOK);
+        }
+        // no other thread would lower them any more
+        self.seen.iter().filter(|(_, seen)| seen.raised).for_each(|(tid, _)| drop(lower(*tid)));
+        self.seen.clear();
+    }
+
+    fn has_raised(&self) -> bool {
+        self.seen.values().any(|seen| seen.raised)
+    }
+
+    fn look(&mut self) {
+        let tasks = Process::myself().and_then(|daemon| daemon.tasks());
+        let mut seen = BTreeMap::new();
+        for task in tasks.into_iter().flatten().flatten() {
+            let before = self.seen.get(&task.tid).copied();
+            // what cannot be read has ended
+            if let Some(now) = see(&task, before) {
+                seen.insert(task.tid, relieve(task.tid, before, now));
+            }
+        }
+        self.seen = seen;
+    }
+}
+
+/// Changes what the thread is, if it has to be. Returns what is to be remembered of it.
+fn relieve(tid: i32, before: Option<Seen>, now: Seen) -> Seen {
+    let starves = now.runnable && before == Some(now) && !now.raised;
+    let changed = match (starves, now.raised && !now.runnable) {
+        (true, _) => raise(tid).map(|()| true),
+        (_, true) => lower(tid).map(|()| false),
+        _ => return now,
+    };
+    match changed {
+        Ok(raised) => {
+            log::debug!("thread {tid} of the daemon is SCHED_FIFO: {raised}");
+            Seen { raised, ..now }
+        }
+        Err(error) => {
+            log::debug!("thread {tid} of the daemon stays what it is: {error}");
+            now
+        }
+    }
+}
+
+fn raise(tid: i32) -> io::Result<()> {
+    let highest = libc::sched_attr {
+        // threads that it makes are normal ones
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_priority: 99,
+        ..sched::attr(SCHED_FIFO)
+    };
+    sched::set(tid, &highest)
+}
+
+/// The thread is what [`place::be_prompt`] makes of all.
+fn lower(tid: i32) -> io::Result<()> {
+    sched::set(tid, &libc::sched_attr { sched_nice: place::NICE, ..sched::attr(0) })
+}
+
+/// What is seen of a thread that is needed.
+fn see(task: &Task, before: Option<Seen>) -> Option<Seen> {
+    let stat = task.stat().ok()?;
+    if task.tid != task.pid && !NEEDED.contains(&stat.comm.as_str()) {
+        return None;
+    }
+    Some(Seen {
+        runnable: stat.state == 'R',
+        ran_ns: task.schedstat().ok()?.sum_exec_runtime,
+        raised: before.is_some_and(|before| before.raised),
+    })
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Threads that a PREEMPT_RT kernel has on each CPU. Beneath a real-time task that does not sleep no
+//! timer of its CPU would run, no RCU callback and no deferred work of an interrupt: the kernel would
+//! stand still under any scheduler, so an administrator of such a machine raises them.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::guest::preempt_rt;
+use crate::policy::Policy;
+
+/// How their names begin.
+const NAMES: [&str; 3] = ["ktimers/", "rcuc/", "irq_work/"];
+/// Their priority.
+const USUAL: u32 = 1;
+
+/// They are more urgent than usual while this exists.
+pub struct Raised(());
+
+impl Raised {
+    /// Raises them to this priority. Other kernels have none.
+    pub fn to(priority: u32) -> Result<Self> {
+        for name in NAMES {
+            let raised = set(name, priority)?;
+            ensure!(raised > 0 || !preempt_rt(), "a PREEMPT_RT kernel without threads {name}");
+        }
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        for name in NAMES {
+            if let Err(error) = set(name, USUAL) {
+                println!("the threads {name} keep their priority: {error:#}");
+            }
+        }
+    }
+}
+
+/// Puts all processes whose name begins so into SCHED_FIFO; returns how many.
+fn set(prefix: &str, priority: u32) -> Result<u32> {
+    let mut set = 0;
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // one that is gone by now has no name
+        let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        if comm.starts_with(prefix) {
+            Policy::new(libc::SCHED_FIFO, priority).set(pid).context(comm)?;
+            set += 1;
+        }
+    }
+    Ok(set)
+}
