@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, tick};
 
 use super::log::{lost, say};
@@ -92,17 +92,13 @@ impl Output {
         }
     }
 
-    /// Writes a line; while stdout takes nothing, it is left out.
-    ///
-    /// # Errors
-    /// When stdout is gone.
-    pub fn show(&self, metrics: &Metrics) -> Result<()> {
-        match self {
-            Self::Lines(_, tell) => match tell.try_send(line::render(metrics)) {
-                Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
-                Err(TrySendError::Disconnected(_)) => bail!("stdout is gone"),
-            },
-            Self::Nowhere | Self::View(_) => Ok(()),
+    /// Writes a line; while stdout takes nothing, it is left out, and all are once it is gone.
+    pub fn show(&mut self, metrics: &Metrics) {
+        if let Self::Lines(_, tell) = self
+            && let Err(TrySendError::Disconnected(_)) = tell.try_send(line::render(metrics))
+        {
+            log::warn!("stdout is gone: no more lines (scx_artis top shows what happens)");
+            *self = Self::Nowhere;
         }
     }
 

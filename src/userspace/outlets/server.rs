@@ -40,6 +40,18 @@ pub enum Answer {
     Top(Reading),
     /// To [`Ask::Task`]; `None`: no such task.
     Task(Option<TaskReading>),
+    /// To both, when the kernel did not tell: why.
+    Failed(String),
+}
+
+impl Answer {
+    /// Why it is not what was asked for.
+    fn unfit(self) -> String {
+        match self {
+            Self::Failed(why) => why,
+            _ => "the daemon answers another question: this is a bug of scx_artis".to_owned(),
+        }
+    }
 }
 
 /// A server that asks with an [`Ask`] and is given an [`Answer`]. Dropping it
@@ -105,7 +117,10 @@ fn top() -> Box<dyn StatsOpener<Ask, Answer>> {
         let mut prev: Option<Reading> = None;
         let read: Box<dyn StatsReader<Ask, Answer>> = Box::new(move |_args, (ask, answer)| {
             ask.send(Ask::Top)?;
-            let Answer::Top(now) = answer.recv()? else { bail!("the daemon is confused") };
+            let now = match answer.recv()? {
+                Answer::Top(now) => now,
+                other => bail!(other.unfit()),
+            };
             let metrics = Metrics::between(prev.as_ref(), &now);
             prev = Some(now);
             metrics.to_json()
@@ -121,7 +136,10 @@ fn task() -> Box<dyn StatsOpener<Ask, Answer>> {
             let pid = args.get("pid").context("which task? say so with the argument pid")?;
             let pid = pid.parse().with_context(|| format!("pid \"{pid}\" is no thread id"))?;
             ask.send(Ask::Task(pid))?;
-            let Answer::Task(reading) = answer.recv()? else { bail!("the daemon is confused") };
+            let reading = match answer.recv()? {
+                Answer::Task(reading) => reading,
+                other => bail!(other.unfit()),
+            };
             let reading = reading.with_context(|| format!("task {pid}: no such ext task"))?;
             Ok(serde_json::to_value(reading)?)
         });

@@ -6,6 +6,7 @@
 //! the other ([`host`] and [`serve`]). Both read the list in [`scenarios`].
 
 pub mod auditor;
+pub mod besiege;
 pub mod cgroup;
 pub mod classes;
 pub mod cpus;

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
+use crate::besiege;
 use crate::cpus::Cpus;
 use crate::forge;
 use crate::guest::{PATIENCE, until};
@@ -64,6 +65,8 @@ pub enum Kind {
     /// an ordinary user's tasks that claim to have been real time, see [`forge::run`]; ends if one
     /// is
     Forge,
+    /// an ordinary user's storm of names, programs and connections, see [`besiege::run`]
+    Siege,
     /// has a second thread that becomes SCHED_FIFO, with the priority of --fifo, and executes a
     /// program that sleeps once it is adopted; counts once, before
     Become,
@@ -204,6 +207,9 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
             done.fetch_add(1, Ordering::Relaxed);
         });
     }
+    if spec.kind == Kind::Siege {
+        return besiege::run(done);
+    }
     if spec.kind == Kind::Become {
         done.fetch_add(1, Ordering::Relaxed);
         let priority = spec.fifo.context("--fifo is missing")?;
@@ -216,7 +222,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     let mut next_ns = last_ns;
     loop {
         match spec.kind {
-            Kind::Spin | Kind::Hold | Kind::Forge | Kind::Become => compute(),
+            Kind::Spin | Kind::Hold | Kind::Forge | Kind::Siege | Kind::Become => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
             Kind::Reader => read_tasks()?,

@@ -34,6 +34,7 @@ mod running;
 mod scenes;
 mod service;
 mod share;
+mod siege;
 mod tally;
 mod topology;
 mod truth;
@@ -189,6 +190,8 @@ pub const ALL: &[Scenario] = &[
     loading::BAD_ARGS,
     access::ACCESS,
     privileges::PRIVILEGES,
+    siege::SIEGE,
+    siege::SIEGE_MINUTE,
     ejected::EJECTED,
     hotplug::HOTPLUG,
     evictions::TASK_EVICTIONS,

@@ -194,6 +194,7 @@ fn stuck_terminal(ctx: &Ctx) -> Result<Outcome> {
         say(&format!("after the {what} it has ended with {code}"));
     }
     stuck_pipe(ctx, task)?;
+    closed_pipe(ctx)?;
     drop(workers);
     before.ensure_same()?;
     Ok(Outcome::Passed)
@@ -215,6 +216,22 @@ fn stuck_pipe(ctx: &Ctx, task: i32) -> Result<()> {
     let ended = daemon.ended().context("while nobody reads stderr")?;
     ensure!(ended.code == 0, "exit code {} with a full pipe", ended.code);
     ensure!(Policy::of(task)? == Some(fifo(50)), "it is {:?}", Policy::of(task)?);
+    Ok(())
+}
+
+/// What read its lines has ended, as head(1) does.
+fn closed_pipe(ctx: &Ctx) -> Result<()> {
+    let (reader, writer) = pipe2(OFlag::empty())?;
+    let args = ["--rt-cpus", &ctx.rt.to_string(), "--stats", "0.1"];
+    let mut daemon = Daemon::begin_to(&writer, &ctx.program, &args)?;
+    daemon.wait_enabled()?;
+    drop((reader, writer));
+    pause(1.0);
+    told(ctx, &["rt-cpus", &ctx.rt.to_string()], 0).context("without a stdout")?;
+    daemon.ensure_loaded("without a stdout")?;
+    daemon.signal(Signal::SIGTERM)?;
+    let ended = daemon.ended().context("without a stdout")?;
+    ensure!(ended.code == 0, "exit code {} without a stdout", ended.code);
     Ok(())
 }
 
