@@ -2,7 +2,8 @@
 //! Loading, unloading, being killed, being given nonsense.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -173,13 +174,32 @@ fn offline(ctx: &Ctx) -> Result<()> {
     r
 }
 
-/// Where tasks have other ids than the kernel tells, wrong tasks would be changed.
+/// Where tasks have other ids or times than the kernel tells, wrong tasks would be changed.
 fn contained(ctx: &Ctx) -> Result<()> {
-    let program = ctx.program.display().to_string();
-    let args = ["-p", "-f", &program, "--rt-cpus", &ctx.rt.to_string()];
-    let ended = Daemon::run(Path::new("unshare"), &args)?;
-    let refused = ended.code == 3 && ended.output.contains("--pid=host");
-    ensure!(refused, "in a PID namespace: exit code {}\n{}", ended.code, ended.output);
+    const CLONE_NEWTIME: i32 = 0x80; // linux/sched.h
+    let (program, rt) = (ctx.program.display().to_string(), ctx.rt.to_string());
+    let unshared = |how: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(how).arg(&program);
+        command
+    };
+    let mut in_time = Command::new(&program);
+    // SAFETY: a system call between fork and exec, which enters the namespace
+    unsafe {
+        in_time.pre_exec(|| match libc::unshare(CLONE_NEWTIME) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    for (kind, mut command) in
+        [("pid", unshared(&["-p", "-f"])), ("time", in_time), ("user", unshared(&["-U", "-r"]))]
+    {
+        let out = command.args(["--rt-cpus", &rt]).stdin(Stdio::null()).output()?;
+        let text = String::from_utf8_lossy(&out.stderr);
+        let told = [&format!("another {kind} namespace"), "--pid=host"];
+        let refused = out.status.code() == Some(3) && told.iter().all(|word| text.contains(*word));
+        ensure!(refused, "in a {kind} namespace: {}\n{text}", out.status);
+    }
     Ok(())
 }
 
