@@ -18,8 +18,11 @@ use super::policy;
 use crate::measure::notes::Notes;
 use crate::plan::{Plan, Task};
 
-/// The own group's name begins so; its runner's process id follows.
+/// The own group's name begins so; its runner's process id follows, and [`TURNED_ON`].
 const PREFIX: &str = "lollobrigida-";
+/// Ends the name where the CPU controller was turned on for it in the group above: the run that finds
+/// the group of a killed one turns it off.
+const TURNED_ON: &str = "+cpu";
 /// A group may be busy for a moment after its last task.
 const REMOVE_TRIES: u32 = 100;
 const REMOVE_AGAIN: Duration = Duration::from_millis(10);
@@ -51,10 +54,12 @@ impl Cgroups {
 
     fn make_below(parent: &Path, weights: &BTreeMap<&Path, Option<u32>>) -> Result<Self, String> {
         remove_stale(parent);
-        let own = parent.join(format!("{PREFIX}{}", std::process::id()));
+        let turns_on = !controls_cpu(parent);
+        let suffix = if turns_on { TURNED_ON } else { "" };
+        let own = parent.join(format!("{PREFIX}{}{suffix}", std::process::id()));
         let mut groups = Self { own: own.clone(), made: Vec::new(), turned_on: None };
         groups.make_one(&own)?;
-        if !controls_cpu(parent) && turn_on(parent).is_ok() {
+        if turns_on && turn_on(parent).is_ok() {
             groups.turned_on = Some(parent.to_owned());
         }
         for (path, weight) in weights {
@@ -142,8 +147,7 @@ impl Drop for Cgroups {
             }
         }
         if let Some(parent) = &self.turned_on {
-            // others may have begun to use it, then it stays
-            let _ = fs::write(parent.join("cgroup.subtree_control"), "-cpu");
+            turn_off(parent);
         }
     }
 }
@@ -188,13 +192,24 @@ fn turn_on(dir: &Path) -> io::Result<()> {
     fs::write(dir.join("cgroup.subtree_control"), "+cpu")
 }
 
+/// Others may have begun to use it: then it stays on.
+fn turn_off(dir: &Path) {
+    let _ = fs::write(dir.join("cgroup.subtree_control"), "-cpu");
+}
+
 /// Groups of runners that were killed.
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists() {
-            remove_tree(&entry.path());
+        let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        let pid = name.strip_suffix(TURNED_ON).unwrap_or(name);
+        if pid.parse::<u32>().is_err() || Path::new("/proc").join(pid).exists() {
+            continue;
+        }
+        remove_tree(&entry.path());
+        // what is still in use is found again by the next
+        if name != pid && !entry.path().exists() {
+            turn_off(parent);
         }
     }
 }
@@ -249,5 +264,10 @@ mod tests {
         }
         remove_stale(parent.path());
         assert_eq!([dead.exists(), ours.exists(), other.exists()], [false, true, true]);
+        let control = parent.path().join("cgroup.subtree_control");
+        assert!(!control.exists(), "it was on before");
+        fs::create_dir(dead.with_file_name(format!("{PREFIX}4194305+cpu"))).expect("directory");
+        remove_stale(parent.path());
+        assert_eq!(fs::read_to_string(control).expect("turned off"), "-cpu");
     }
 }

@@ -74,7 +74,7 @@ pub fn run(plan: &Plan, scheduler: Scheduler, opts: &RunOptions) -> Result<Run> 
     let pids: Vec<i32> = pids.into_iter().map(Pid::as_raw).collect();
     let mut meters = Meters::open(&pids, &mut notes)?;
     let calm = Calm::begin();
-    let waiter = Waiter::begin(&board, |board| board.wait_done(None))?;
+    let waiter = Waiter::begin(&board, Calm::begin, |board| board.wait_done(None))?;
     let before = meters.begin()?;
     let start_ns = board.start();
 
@@ -102,11 +102,15 @@ pub fn run(plan: &Plan, scheduler: Scheduler, opts: &RunOptions) -> Result<Run> 
 
 /// Waits until all tasks sleep before their begin.
 fn ready(watch: &mut Watch) -> Result<()> {
-    let waiter = Waiter::begin(watch.board, |board| match board.wait_ready(PREPARING) {
-        Wait::Interrupted => Wait::Interrupted,
-        // who is late is seen by its state
-        Wait::All | Wait::Late => Wait::All,
-    })?;
+    let waiter = Waiter::begin(
+        watch.board,
+        || (),
+        |board| match board.wait_ready(PREPARING) {
+            Wait::Interrupted => Wait::Interrupted,
+            // a task that is late is told by its state
+            Wait::All | Wait::Late => Wait::All,
+        },
+    )?;
     if watch.sleep(&waiter, None, None)? == Woke::Signal {
         return Err(Interrupted.into());
     }

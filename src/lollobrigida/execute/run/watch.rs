@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{PipeReader, pipe};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,18 +31,27 @@ const KILLING: Duration = Duration::from_secs(5);
 pub struct Waiter(PipeReader);
 
 impl Waiter {
-    /// Begins to wait. The thread has the caller's policy.
+    /// Begins to wait, in a thread that `prepare` has prepared when this returns.
     ///
     /// # Errors
     /// When there is no thread or pipe.
-    pub fn begin(board: &Arc<Board>, wait: fn(&Board) -> Wait) -> Result<Self> {
+    pub fn begin<P: 'static>(
+        board: &Arc<Board>,
+        prepare: fn() -> P,
+        wait: fn(&Board) -> Wait,
+    ) -> Result<Self> {
         let (read, write) = pipe().context("no pipe for the end of the run")?;
         let board = Arc::clone(board);
+        let (tell, prepared) = channel();
         let sleep = move || {
+            let _prepared = prepare();
+            drop(tell);
             while wait(&board) == Wait::Interrupted {}
             drop(write);
         };
         thread::Builder::new().name("waiter".into()).spawn(sleep).context("no thread")?;
+        // fails when the thread drops its end
+        let _ = prepared.recv() as Result<(), _>;
         Ok(Self(read))
     }
 }

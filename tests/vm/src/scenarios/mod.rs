@@ -237,6 +237,7 @@ pub const ALL: &[Scenario] = &[
     scenes::SCENE_WORK,
     scenes::SCENE_SHARES,
     scenes::SCENE_COMPARE,
+    scenes::SCENE_HOGS,
     scenes::SCENES,
 ];
 

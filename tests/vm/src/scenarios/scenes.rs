@@ -4,14 +4,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::figure::figure;
+use crate::guest::pause;
 use crate::places::{Places, Seen};
+use crate::policy::Policy;
 
 /// Catches: a scene that does not run, under the kernel's default or under scx_artis;
 /// a CPU's parts that do not sum to 1; a task that does less than it should.
@@ -64,6 +68,19 @@ pub const SCENE_COMPARE: Scenario = Scenario {
     host: Host::Shared,
     complaints: &[],
     run: scene_compare,
+};
+
+/// Catches: a run that its own real-time tasks keep from ending at its limit, or by a signal. Where
+/// lollobrigida is no more urgent than they, both wait for ever.
+pub const SCENE_HOGS: Scenario = Scenario {
+    name: "scene_hogs",
+    what: "a scene of SCHED_FIFO 99 on all CPUs ends at its limit, and at a signal",
+    scope: Scope::First,
+    boot: &[],
+    secs: 8,
+    host: Host::Alone,
+    complaints: &[],
+    run: scene_hogs,
 };
 
 /// How far the sum of a CPU's parts may be from 1.
@@ -325,5 +342,55 @@ fn scene_compare(ctx: &Ctx) -> Result<Outcome> {
             ensure!(right, "in charge was {ops:?}");
         }
     }
+    Ok(Outcome::Passed)
+}
+
+fn scene_hogs(ctx: &Ctx) -> Result<Outcome> {
+    const LIMIT_MS: u32 = 2_000;
+    let scene = |limit_ms: u32| -> Result<String> {
+        let mut text = format!("why = 'hogs'\ngood = 'it ends'\nlimit_ms = {limit_ms}\n");
+        for cpu in ctx.all().iter() {
+            text += &format!(
+                "[[group]]\nname = 'hog{cpu}'\nsched = 'FIFO'\npriority = 99\ncpus = '{cpu}'\n"
+            );
+        }
+        let path = format!("/tmp/hogs-{limit_ms}.toml");
+        std::fs::write(&path, text)?;
+        Ok(path)
+    };
+    let (limited, path) = (scene(LIMIT_MS)?, out("hogs"));
+    let file = path.to_string_lossy();
+    let cut = Command::new("lollobrigida")
+        .args(["run", &limited, "--quiet", "--json", &file])
+        .stdin(Stdio::null())
+        .output()
+        .context("start lollobrigida")?;
+    ensure!(
+        cut.status.code() == Some(1),
+        "{}: {}",
+        cut.status,
+        String::from_utf8_lossy(&cut.stderr)
+    );
+    for task in list(&json(&path)?, "tasks")? {
+        ensure!(!task.get("cut").is_none_or(Value::is_null), "control: not cut: {task}");
+    }
+    say("it has ended at its limit");
+
+    let mut child = Command::new("lollobrigida")
+        .args(["run", &scene(600_000)?, "--quiet", "--json", &file])
+        .stdin(Stdio::null())
+        .spawn()
+        .context("start lollobrigida")?;
+    let runner = Pid::from_raw(child.id().cast_signed());
+    // this thread gets no CPU beside the hogs
+    let send = move || {
+        Policy::set_deadline(Duration::from_millis(1), Duration::from_millis(100))?;
+        pause(3.0);
+        kill(runner, Signal::SIGTERM).context("SIGTERM")
+    };
+    let timer = std::thread::spawn(send);
+    let status = child.wait()?;
+    timer.join().map_err(|_| anyhow!("the thread that sends it panicked"))??;
+    say(&format!("and at a signal: {status}"));
     Ok(Outcome::Passed)
 }
