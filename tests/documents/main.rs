@@ -2,6 +2,7 @@
 //! What is written down is what the code does.
 
 mod contract;
+mod crates;
 mod readme;
 mod schema;
 mod security;

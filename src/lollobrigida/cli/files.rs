@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, stderr};
 use std::path::Path;
 
-use miette::Report;
+use anyhow::Error;
 
 use super::exit::Failure;
 use super::output::{self, Target};
@@ -78,10 +78,10 @@ pub fn convert(file: &Path, out: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// A scene that cannot be used, as it is best told on stderr.
-pub fn unusable(error: &Report) -> Failure {
+pub fn unusable(error: &Error) -> Failure {
     Failure::Usage(render(error))
 }
 
-fn render(error: &Report) -> String {
+fn render(error: &Error) -> String {
     scene::render(error, stderr().is_terminal())
 }

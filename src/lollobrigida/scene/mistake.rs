@@ -2,11 +2,12 @@
 //! What is wrong in a scene's file, where, and what was expected instead. Shown as a list,
 //! one mistake a line, or on a terminal with the lines it is about.
 
-use std::fmt;
+use std::fmt::{self, Write};
+use std::io::stderr;
 use std::ops::Range;
-use std::sync::Arc;
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use anstream::{AutoStream, ColorChoice};
 
 /// Bytes of the file.
 pub(super) type Span = Range<usize>;
@@ -65,10 +66,11 @@ impl Found {
 }
 
 /// All mistakes of one file, in the file's order; never empty. `Display` gives the plain
-/// list, miette's report the drawn one.
+/// list, [`render`] also the drawn one.
 #[derive(Clone, Debug)]
 pub struct Mistakes {
     file: String,
+    text: String,
     list: Vec<Mistake>,
 }
 
@@ -87,8 +89,8 @@ pub struct Mistake {
     pub expected: String,
     /// What to do, or the nearest known word.
     pub help: Option<String>,
-    labels: Vec<LabeledSpan>,
-    source: Arc<NamedSource<String>>,
+    span: Span,
+    also: Vec<(Span, &'static str)>,
 }
 
 impl Mistakes {
@@ -98,10 +100,9 @@ impl Mistakes {
             mistake.span = within(text, &mistake.span);
         }
         found.sort_by_key(|f| (f.span.start, f.span.end));
-        let source = Arc::new(NamedSource::new(file, text.to_owned()));
         let lines = LineStarts::of(text);
-        let list = found.into_iter().map(|f| f.place(text, &lines, &source)).collect();
-        Self { file: file.to_owned(), list }
+        let list = found.into_iter().map(|f| f.place(text, &lines)).collect();
+        Self { file: file.to_owned(), text: text.to_owned(), list }
     }
 
     /// The mistakes, in the file's order.
@@ -111,7 +112,7 @@ impl Mistakes {
     }
 
     /// Writes a line for each mistake but the first `skipped`.
-    fn write_lines(&self, out: &mut impl fmt::Write, skipped: usize) -> fmt::Result {
+    fn write_lines(&self, out: &mut impl Write, skipped: usize) -> fmt::Result {
         for (i, mistake) in self.list.iter().skip(skipped).enumerate() {
             let newline = if i == 0 { "" } else { "\n" };
             let Mistake { line, column, seen, expected, .. } = mistake;
@@ -123,23 +124,38 @@ impl Mistakes {
         Ok(())
     }
 
-    fn draw(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        let painter = miette::GraphicalReportHandler::new();
+    fn draw(&self) -> String {
+        let renderer = match AutoStream::choice(&stderr()) {
+            ColorChoice::Never => Renderer::plain(),
+            _ => Renderer::styled(),
+        };
+        let mut drawn = String::new();
         for mistake in self.list.iter().take(MOST_DRAWN) {
-            painter.render_report(out, mistake)?;
+            let also = mistake
+                .also
+                .iter()
+                .map(|(span, why)| AnnotationKind::Context.span(span.clone()).label(*why));
+            let snippet = Snippet::source(&self.text)
+                .path(&self.file)
+                .annotation(
+                    AnnotationKind::Primary.span(mistake.span.clone()).label(&mistake.expected),
+                )
+                .annotations(also);
+            let help = mistake.help.as_ref().map(|help| Level::HELP.message(help));
+            let group = Level::ERROR.primary_title(&mistake.seen).element(snippet).elements(help);
+            drawn += &renderer.render(&[group]);
+            drawn += "\n\n";
         }
-        self.write_lines(out, MOST_DRAWN)
+        let _ = self.write_lines(&mut drawn, MOST_DRAWN); // into memory
+        drawn.truncate(drawn.trim_end().len());
+        drawn
     }
 }
 
 impl Found {
-    fn place(self, text: &str, lines: &LineStarts, source: &Arc<NamedSource<String>>) -> Mistake {
+    fn place(self, text: &str, lines: &LineStarts) -> Mistake {
         let (line, column) = lines.place(text, self.span.start);
-        let mut labels =
-            vec![LabeledSpan::new_primary_with_span(Some(self.expected.clone()), self.span)];
-        for (span, why) in self.also {
-            labels.push(LabeledSpan::new_with_span(Some(why.to_owned()), within(text, &span)));
-        }
+        let also = self.also.into_iter().map(|(span, why)| (within(text, &span), why)).collect();
         Mistake {
             line,
             column,
@@ -147,8 +163,8 @@ impl Found {
             seen: self.seen,
             expected: self.expected,
             help: self.help,
-            labels,
-            source: Arc::clone(source),
+            span: self.span,
+            also,
         }
     }
 }
@@ -183,44 +199,15 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-impl Diagnostic for Mistakes {
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.list.iter().map(|m| m as &dyn Diagnostic)))
-    }
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.seen)
-    }
-}
-
-impl std::error::Error for Mistake {}
-
-impl Diagnostic for Mistake {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&*self.source)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.labels.iter().cloned()))
-    }
-}
-
 /// Most mistakes that are drawn; the others are lines. Nobody looks at more drawings, and
 /// each takes time in proportion to the file.
 const MOST_DRAWN: usize = 20;
 
-/// The report as it is best read: drawn for a terminal, else a line for each mistake.
+/// The error as it is best read: mistakes drawn for a terminal, else a line for each.
 #[must_use]
-pub fn render(report: &miette::Report, to_terminal: bool) -> String {
-    let mut drawn = String::new();
-    match report.downcast_ref::<Mistakes>() {
-        Some(mistakes) if to_terminal && mistakes.draw(&mut drawn).is_ok() => drawn,
-        _ => report.to_string(),
+pub fn render(error: &anyhow::Error, to_terminal: bool) -> String {
+    match error.downcast_ref::<Mistakes>() {
+        Some(mistakes) if to_terminal => mistakes.draw(),
+        _ => error.to_string(),
     }
 }

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use miette::Report;
+use anyhow::{Result, anyhow, bail};
 
 use super::mistake::{Found, Mistakes};
 use super::{Scene, annexb, toml_file};
@@ -44,16 +44,14 @@ impl Format {
 /// # Errors
 /// When the file cannot be read, or all that is wrong in it: [`Mistakes`]. Show it with
 /// [`super::render`].
-pub fn read(path: &Path) -> Result<Scene, Report> {
+pub fn read(path: &Path) -> Result<Scene> {
     let shown = path.display();
-    let cannot = |e| Report::msg(format!("cannot read the scene {shown}: {e}"));
+    let cannot = |e| anyhow!("cannot read the scene {shown}: {e}");
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(cannot)?;
     file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > LONGEST_BYTES {
-        return Err(Report::msg(format!(
-            "{shown} is longer than {LONGEST_BYTES} bytes: no scene is; give a scene's file"
-        )));
+        bail!("{shown} is longer than {LONGEST_BYTES} bytes: no scene is; give a scene's file");
     }
     let name = path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(parse_bytes(&name, &shown.to_string(), &bytes, |text| Format::guess(path, text))?)

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use anyhow::{Result, bail};
 use include_dir::{Dir, include_dir};
-use miette::Report;
 
 use super::Scene;
 use super::keys::nearest;
@@ -34,7 +34,7 @@ fn scenes() -> impl Iterator<Item = (&'static str, &'static Path, &'static [u8])
 ///
 /// # Errors
 /// When there is neither, naming the nearest shipped scene; else as [`read`].
-pub fn find(arg: &str) -> Result<Scene, Report> {
+pub fn find(arg: &str) -> Result<Scene> {
     let path = Path::new(arg);
     if path.is_file() {
         return read(path);
@@ -52,5 +52,5 @@ pub fn find(arg: &str) -> Result<Scene, Report> {
         Some(near) => format!("did you mean {near}?"),
         None => format!("shipped are {}", names.join(", ")),
     };
-    Err(Report::msg(format!("{arg} is neither a file nor a shipped scene; {hint}")))
+    bail!("{arg} is neither a file nor a shipped scene; {hint}")
 }
