@@ -9,6 +9,8 @@ pub mod actor;
 pub mod cli;
 pub mod compare;
 pub mod execute;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod measure;
 pub mod outlets;
 pub mod plan;

@@ -28,6 +28,8 @@ pub mod control;
 pub mod daemon;
 pub mod exit;
 pub mod feed;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod model;
 pub mod outlets;
 mod socket;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The daemon: from options to a scheduler in charge, and back.
 
-mod classes;
+pub(crate) mod classes;
 mod exit_report;
 pub mod follow;
 mod kernel;
@@ -10,7 +10,7 @@ pub mod log;
 mod notify;
 mod output;
 mod place;
-mod plain;
+pub(crate) mod plain;
 pub mod preempt;
 pub mod preflight;
 pub mod privileges;

@@ -166,17 +166,17 @@ impl Switch {
                 return Err(error).with_context(|| format!("reading {}", state.display()));
             }
         };
-        let saved: Saved = serde_json::from_str(&text).with_context(|| {
+        let saved = saved(&text).with_context(|| {
             format!(
                 "{} is damaged; write the model you want to {} and remove it",
                 state.display(),
                 knob.display()
             )
         })?;
-        fs::write(knob, &saved.preempt)
-            .with_context(|| format!("writing {} to {}", saved.preempt, knob.display()))?;
+        fs::write(knob, &saved)
+            .with_context(|| format!("writing {saved} to {}", knob.display()))?;
         fs::remove_file(state).with_context(|| format!("removing {}", state.display()))?;
-        Ok(Some(saved.preempt))
+        Ok(Some(saved))
     }
 }
 
@@ -190,6 +190,11 @@ impl Drop for Switch {
             ),
         }
     }
+}
+
+/// The model in a text that [`save`] has written.
+pub(crate) fn saved(text: &str) -> serde_json::Result<String> {
+    serde_json::from_str(text).map(|Saved { preempt }| preempt)
 }
 
 /// All or nothing: a half-written file must not be found after a crash.

@@ -19,6 +19,7 @@ mod stream;
 pub use client::{Source, connect, source};
 pub use frame::{Frame, FrameError, Record};
 pub use hub::{Hub, To, Viewer};
+pub(crate) use recording::open_from;
 pub use recording::{Recorder, open as replay};
 pub use server::Server;
 pub use stream::{Next, Stream};

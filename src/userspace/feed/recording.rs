@@ -84,20 +84,37 @@ impl Recorder {
 /// # Errors
 /// When it cannot be read, or is none.
 pub fn open(path: &Path) -> Result<Stream, Failure> {
-    let told = |what: String| Failure::Told { code: 2, text: format!("{} {what}", path.display()) };
-    let cannot = |error: io::Error| told(format!("cannot be read: {error}"));
-    let mut file = File::open(path).map_err(cannot)?;
+    open_from(path, File::open(path).map_err(|error| unreadable(path, &error))?)
+}
+
+/// The same of a file that is open; `path` names it in messages.
+///
+/// # Errors
+/// See [`open`].
+pub(crate) fn open_from(
+    path: &Path,
+    mut file: impl Read + Send + 'static,
+) -> Result<Stream, Failure> {
     let mut magic = Vec::new();
-    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(cannot)?;
+    let read = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic);
+    read.map_err(|error| unreadable(path, &error))?;
     if magic != MAGIC {
-        return Err(told("is no recording: scx_artis record FILE makes one".into()));
+        return Err(told(path, "is no recording: scx_artis record FILE makes one"));
     }
     let file = GzDecoder::new(BufReader::new(io::Cursor::new(MAGIC).chain(file)));
     let mut stream = Stream::new(Recording { path: path.to_owned(), file, fault: None });
     match stream.peek(None) {
         Ok(Next::Frame(frame)) if frame.kind == kind::BEGIN => Ok(stream),
-        _ => Err(told("holds no recording: scx_artis record FILE makes one".into())),
+        _ => Err(told(path, "holds no recording: scx_artis record FILE makes one")),
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    told(path, &format!("cannot be read: {error}"))
+}
+
+fn told(path: &Path, what: &str) -> Failure {
+    Failure::Told { code: 2, text: format!("{} {what}", path.display()) }
 }
 
 struct Recording<R> {

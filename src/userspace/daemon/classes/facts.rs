@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use nix::errno::Errno;
-use procfs::process::{Process, StatFlags, Status};
+use procfs::process::{Process, Stat, StatFlags, Status};
 use procfs::{FromRead, ProcError, ProcResult, ProcessCGroups};
 use serde::{Deserialize, Serialize};
 
+use crate::abi::MAX_CPUS;
 use crate::config::CpuSet;
 use crate::model::printable;
 
@@ -63,21 +64,27 @@ impl Facts {
 
     fn try_read(pid: i32) -> ProcResult<Self> {
         let task = Process::new(pid)?;
-        let stat = task.stat()?;
-        let status: Status = lossy(&task, "status")?;
-        let cgroups: ProcessCGroups = lossy(&task, "cgroup")?;
+        let [stat, status, cgroup] = ["stat", "status", "cgroup"].map(|file| bytes(&task, file));
+        Ok(Self { exe: task.exe().ok(), ..Self::of(pid, &stat?, &status?, &cgroup?)? })
+    }
+
+    /// What the files stat, status and cgroup of a thread say. Names in them may be any bytes.
+    pub(crate) fn of(pid: i32, stat: &[u8], status: &[u8], cgroup: &[u8]) -> ProcResult<Self> {
+        let stat: Stat = lossy(stat)?;
+        let status: Status = lossy(status)?;
+        let cgroups: ProcessCGroups = lossy(cgroup)?;
         let unified = cgroups.into_iter().find(|cgroup| cgroup.hierarchy == 0);
         let cpus = status.cpus_allowed_list.unwrap_or_default();
         Ok(Self {
             pid,
             tgid: status.tgid,
             ppid: stat.ppid,
-            exe: task.exe().ok(),
+            exe: None,
             cgroup: unified.map(|cgroup| cgroup.pathname).unwrap_or_default(),
             uid: status.euid,
             policy: stat.policy.unwrap_or_default(),
             rt_priority: stat.rt_priority.unwrap_or_default(),
-            cpus: cpus.into_iter().flat_map(|(from, to)| from as usize..=to as usize).collect(),
+            cpus: cpus.into_iter().flat_map(|(from, to)| span(from, to)).collect(),
             kernel: stat.flags()?.contains(StatFlags::PF_KTHREAD),
             start_ticks: stat.starttime,
             comm: stat.comm,
@@ -184,11 +191,21 @@ fn unless_gone<T>(read: ProcResult<T>) -> Result<Option<T>> {
     }
 }
 
-/// A file of the task that holds names which a user may choose: they need not be UTF-8.
-fn lossy<T: FromRead>(task: &Process, file: &str) -> ProcResult<T> {
+/// A file of the task.
+fn bytes(task: &Process, file: &str) -> ProcResult<Vec<u8>> {
     let mut bytes = Vec::new();
     task.open_relative(file)?.read_to_end(&mut bytes)?;
-    T::from_read(String::from_utf8_lossy(&bytes).as_bytes())
+    Ok(bytes)
+}
+
+/// A file that holds names which a user may choose: they need not be UTF-8.
+fn lossy<T: FromRead>(bytes: &[u8]) -> ProcResult<T> {
+    T::from_read(String::from_utf8_lossy(bytes).as_bytes())
+}
+
+/// CPUs from one to another, as far as scx_artis knows them.
+fn span(from: u32, to: u32) -> impl Iterator<Item = usize> {
+    (from as usize..=to as usize).take_while(|cpu| *cpu < MAX_CPUS)
 }
 
 #[cfg(test)]
