@@ -94,6 +94,7 @@ fn runs(scope: Scope, kernel: &str) -> bool {
     match scope {
         Scope::Floor => kernel == "floor",
         Scope::Everywhere => true,
+        Scope::Named => env::var_os("ARTIS_VM_SCENARIOS").is_some(),
         _ if nightly() => true,
         Scope::Both => KERNELS[..2].contains(&kernel),
         Scope::First => kernel == KERNELS[0],

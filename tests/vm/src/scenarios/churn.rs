@@ -36,7 +36,7 @@ fn affinity(ctx: &Ctx) -> Result<Outcome> {
     workers.wait_begun()?;
     pinned.wait_begun()?;
     observer.begin()?;
-    let flips = storm(ctx, &workers, Duration::from_secs(5))?;
+    let flips = storm(ctx, &workers, Duration::from_secs(5), 4)?;
     let seen = observer.end()?;
     say(&format!("{flips} changes; pinned tasks did {} bodies on RT CPUs", seen.rt.pinned));
     daemon.ensure_loaded("after the storm")?;
@@ -55,8 +55,9 @@ fn affinity(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Binds workers at random to the RT CPUs, the NRT CPUs, one CPU, or all.
-fn storm(ctx: &Ctx, workers: &Workers, length: Duration) -> Result<u64> {
+/// Binds workers at random to the RT CPUs, the NRT CPUs, one CPU, or all, with a millisecond after each
+/// `at_once` changes. Returns how many there were.
+pub(super) fn storm(ctx: &Ctx, workers: &Workers, length: Duration, at_once: u64) -> Result<u64> {
     let one = |n: u64| Cpus::one(ctx.all().iter().cycle().nth((n % 64) as usize).unwrap_or(0));
     let (start, mut flips, mut x) = (Instant::now(), 0u64, 0x2545_f491_4f6c_dd1du64);
     while start.elapsed() < length {
@@ -66,7 +67,7 @@ fn storm(ctx: &Ctx, workers: &Workers, length: Duration) -> Result<u64> {
         let set = [ctx.rt, ctx.nrt, ctx.all(), one(x >> 32)][(x >> 8) as usize % 4];
         set.bind(workers.pid(x as usize % workers.len()).cast_signed())?;
         flips += 1;
-        if flips % 4 == 0 {
+        if flips % at_once == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -35,6 +35,7 @@ mod scenes;
 mod service;
 mod share;
 mod siege;
+mod soak;
 mod tally;
 mod topology;
 mod truth;
@@ -130,6 +131,8 @@ pub enum Scope {
     Floor,
     /// None but in the nightly tier: it takes long.
     Nightly,
+    /// All, when it is asked for by name: it takes very long.
+    Named,
 }
 
 /// What a scenario needs of the host, which has two CPUs.
@@ -239,6 +242,12 @@ pub const ALL: &[Scenario] = &[
     scenes::SCENE_COMPARE,
     scenes::SCENE_HOGS,
     scenes::SCENES,
+    soak::SOAK_HOUR,
+    soak::SOAK_HOTPLUG,
+    soak::SOAK_SIGKILL,
+    soak::SOAK_CHURN,
+    soak::SOAK_HOG,
+    soak::SOAK_SUSPEND,
 ];
 
 /// Finds a scenario by name.

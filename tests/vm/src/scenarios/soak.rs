@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Long runs, for scripts/soak: nothing is ejected, lost, left, or grows. An ejection is a complaint
+//! of the kernel's log, which fails any scenario.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+
+use super::adopt::becomes;
+use super::churn::storm;
+use super::hog::{HOG_PRIORITY, KERNEL_PRIORITY};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use crate::cpus::Cpus;
+use crate::daemon::{Daemon, Ended};
+use crate::figure::figure;
+use crate::guest::{self, PATIENCE, memory_kb, until};
+use crate::kernel_threads::Raised;
+use crate::load::{Load, Workers, mix};
+use crate::policy::{EXT, Policy};
+use crate::residue::Inventory;
+use crate::worker::{Kind, Spec};
+
+/// A FIFO task that never leaves an RT CPU.
+pub const SOAK_HOG: Scenario =
+    soak("soak_hog", "a FIFO hog on an RT CPU for ten minutes", 700, &[], hog);
+/// CPUs that go and come under load.
+pub const SOAK_HOTPLUG: Scenario = soak(
+    "soak_hotplug",
+    "an RT and an NRT CPU go and come a thousand times",
+    2_000,
+    // the kernel's word for the exit that the scheduler asks for then
+    &["disabled (unregistered from the main kernel)"],
+    hotplug,
+);
+/// Deaths of the daemon while tasks are adopted.
+pub const SOAK_SIGKILL: Scenario =
+    soak("soak_sigkill", "SIGKILL and a new start, a hundred times", 1_500, &[], sigkill);
+/// Tasks that begin, end, and change their CPUs.
+pub const SOAK_CHURN: Scenario =
+    soak("soak_churn", "100,000 forks, then 600,000 changes of affinity", 1_500, &[], churn);
+/// The machine sleeps.
+pub const SOAK_SUSPEND: Scenario =
+    soak("soak_suspend", "suspend to RAM, five times", 200, SOAK_HOTPLUG.complaints, suspend);
+/// As much load as there is.
+pub const SOAK_HOUR: Scenario =
+    soak("soak_hour", "full load and a real-time task for an hour", 3_700, &[], hour);
+
+/// Catches, all of them: an ejection, a task that stands still, a setting that stays, memory of the
+/// daemon that grows.
+const fn soak(
+    name: &'static str,
+    what: &'static str,
+    secs: u32,
+    complaints: &'static [&'static str],
+    run: fn(&Ctx) -> Result<Outcome>,
+) -> Scenario {
+    let (scope, host) = (Scope::Named, Host::Shared);
+    Scenario { name, what, scope, boot: &[], secs, host, complaints, run }
+}
+
+/// In each window every task must do some work; half of the shortest time that the daemon gives the
+/// kernel's watchdog.
+const WINDOW: f64 = 15.0;
+/// What the daemon may have more in the end than after its first window: what it keeps of each of
+/// 100,000 tasks would be seen. KiB.
+const GROWTH_MAX: u64 = 1024;
+
+/// The scheduler, and a load on all CPUs.
+struct Soak {
+    before: Inventory,
+    daemon: Daemon,
+    loads: Vec<Load>,
+    workers: Workers,
+    starts: u64,
+    own_kb: u64,
+}
+
+impl Soak {
+    fn begin(ctx: &Ctx, more: impl IntoIterator<Item = Spec>) -> Result<Self> {
+        use Kind::{Call, Exec, Fork, Sleep, Spin, Thread, Touch};
+        let before = Inventory::now();
+        let daemon = ctx.load(&[])?;
+        let specs = [Spin, Spin, Sleep, Call, Touch, Fork, Exec, Thread].map(Spec::new);
+        let mut workers = Workers::start("soak", specs.into_iter().chain(more))?;
+        workers.wait_begun()?;
+        let mut soak = Self {
+            before,
+            daemon,
+            loads: mix()?,
+            workers,
+            starts: guest::enable_seq()?,
+            own_kb: 0,
+        };
+        soak.look("in the beginning")?;
+        soak.own_kb = memory_kb(soak.daemon.pid(), "RssAnon")?;
+        Ok(soak)
+    }
+
+    /// Fails unless all live and get on.
+    fn look(&mut self, when: &str) -> Result<()> {
+        self.workers.ensure_progress(WINDOW, when)?;
+        for load in &mut self.loads {
+            load.ensure_runs()?;
+        }
+        self.daemon.ensure_loaded(when)
+    }
+
+    /// Looks for `secs`.
+    fn last(&mut self, secs: f64) -> Result<()> {
+        let windows = (secs / WINDOW).ceil() as u32;
+        (1..=windows).try_for_each(|w| self.look(&format!("in window {w} of {windows}")))
+    }
+
+    /// Fails unless it can end without a trace. Starts of the scheduler that are more than `wanted`
+    /// follow an end that was not.
+    fn end(mut self, wanted: u64) -> Result<Outcome> {
+        self.look("in the end")?;
+        let now_kb = memory_kb(self.daemon.pid(), "RssAnon")?;
+        let grown_kb = now_kb.saturating_sub(self.own_kb);
+        let starts = guest::enable_seq()? - self.starts;
+        figure("starts", starts, "times");
+        figure("memory", now_kb, "KiB");
+        figure("memory_grown", grown_kb, "KiB");
+        ensure!(
+            starts <= wanted,
+            "the scheduler was started {starts} times, {wanted} are explained"
+        );
+        ensure!(grown_kb <= GROWTH_MAX, "the daemon has {grown_kb} KiB more than {}", self.own_kb);
+        drop((self.workers, self.loads));
+        self.daemon.finish()?;
+        self.before.ensure_same()?;
+        Ok(Outcome::Passed)
+    }
+}
+
+fn hog(ctx: &Ctx) -> Result<Outcome> {
+    let raised = Raised::to(KERNEL_PRIORITY)?;
+    let mut soak = Soak::begin(ctx, [])?;
+    let on = Cpus::one(ctx.rt.first()?);
+    let mut hog = Workers::start("hog", [Spec::new(Kind::Spin).on(on).fifo(HOG_PRIORITY)])?;
+    hog.wait_begun()?;
+    soak.last(600.0)?;
+    hog.ensure_progress(WINDOW, "in the end")?;
+    drop((hog, raised));
+    soak.end(0)
+}
+
+fn hotplug(ctx: &Ctx) -> Result<Outcome> {
+    const TIMES: u64 = 1_000;
+    const BETWEEN_LOOKS: usize = 20;
+    let mut soak = Soak::begin(ctx, [])?;
+    let mut cpus = [ctx.rt.last()?, ctx.nrt.last()?].into_iter().cycle();
+    for turn in 0..TIMES / BETWEEN_LOOKS as u64 {
+        for cpu in cpus.by_ref().take(BETWEEN_LOOKS) {
+            for online in ["0", "1"] {
+                guest::write(&format!("/sys/devices/system/cpu/cpu{cpu}/online"), online)?;
+            }
+        }
+        // it starts once more after each that it meets in charge
+        until("artis is in charge again", PATIENCE, || Ok(guest::artis_enabled()))
+            .with_context(|| soak.daemon.output())?;
+        soak.look(&format!("after {} times", (turn + 1) * BETWEEN_LOOKS as u64))?;
+    }
+    soak.end(2 * TIMES)
+}
+
+fn sigkill(ctx: &Ctx) -> Result<Outcome> {
+    const TIMES: u32 = 100;
+    let priorities = [20_u32, 30, 40];
+    let sleepers = priorities.map(|p| Spec::new(Kind::Sleep).on(ctx.all()).fifo(p.cast_signed()));
+    super::adopt::stay_out(ctx)?;
+    let soak = Soak::begin(ctx, sleepers)?;
+    let Soak { before, daemon, mut loads, mut workers, .. } = soak;
+    daemon.finish()?;
+    let adopted: Vec<_> = (workers.len() - priorities.len()..workers.len()).collect();
+    for turn in 1..=TIMES {
+        let daemon = ctx.load(&["--adopt"])?;
+        for i in &adopted {
+            let expected = Policy { policy: EXT, ..Policy::new(libc::SCHED_FIFO, 0) };
+            becomes(workers.pid(*i).cast_signed(), "it is adopted", expected)?;
+        }
+        daemon.signal(Signal::SIGKILL)?;
+        let Ended { code, output } = daemon.ended()?;
+        ensure!(code == -1, "in turn {turn} it had ended: {code}\n{output}");
+        until("the scheduler is gone", PATIENCE, || Ok(guest::scx_state()? == "disabled"))?;
+        workers.ensure_progress(WINDOW / 5.0, &format!("after SIGKILL {turn}"))?;
+    }
+    let ended = Daemon::run(&ctx.program, &["restore"])?;
+    ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
+    for (i, priority) in adopted.iter().zip(priorities) {
+        let fifo = Policy::new(libc::SCHED_FIFO, priority);
+        becomes(workers.pid(*i).cast_signed(), "it is what it was", fifo)?;
+    }
+    for load in &mut loads {
+        load.ensure_runs()?;
+    }
+    drop((workers, loads));
+    ctx.load(&[])?.finish()?;
+    before.ensure_same()?;
+    Ok(Outcome::Passed)
+}
+
+fn churn(ctx: &Ctx) -> Result<Outcome> {
+    const FORKS: u64 = 100_000;
+    const CHANGES: u64 = 600_000;
+    const BURST_S: u64 = 10;
+    let mut soak = Soak::begin(ctx, [])?;
+    let mut forking = Workers::start("forks", [Kind::Fork; 4].map(Spec::new))?;
+    forking.wait_begun()?;
+    let began = Instant::now();
+    let forks = loop {
+        let forks = forking.counts().iter().sum::<u64>();
+        if forks >= FORKS {
+            break forks;
+        }
+        soak.look(&format!("after {forks} forks"))?;
+    };
+    figure("forks_per_second", forks / began.elapsed().as_secs().max(1), "times");
+    drop(forking);
+
+    let bound = Workers::start("bound", [Kind::Spin, Kind::Call, Kind::Sleep].map(Spec::new))?;
+    let (mut secs, mut changes) = (0, 0);
+    while changes < CHANGES {
+        changes += std::thread::scope(|scope| {
+            let storm = || storm(ctx, &bound, Duration::from_secs(BURST_S), u64::MAX);
+            let storms = [(); 3].map(|()| scope.spawn(storm));
+            storms.into_iter().map(|storm| storm.join().expect("no panic")).sum::<Result<u64>>()
+        })?;
+        secs += BURST_S;
+        soak.look(&format!("after {changes} changes of affinity"))?;
+    }
+    figure("affinities_per_second", changes / secs, "times");
+    drop(bound);
+    soak.end(0)
+}
+
+fn suspend(ctx: &Ctx) -> Result<Outcome> {
+    const TIMES: u64 = 5;
+    let [state, alarm] = ["/sys/power/state", "/sys/class/rtc/rtc0/wakealarm"];
+    let states = fs::read_to_string(state).unwrap_or_default();
+    if !states.split_whitespace().any(|state| state == "mem") || !Path::new(alarm).exists() {
+        return Ok(Outcome::Skipped(format!("{state} offers '{}'", states.trim())));
+    }
+    let mut soak = Soak::begin(ctx, [])?;
+    for turn in 1..=TIMES {
+        guest::write(alarm, "0")?;
+        guest::write(alarm, "+5")?;
+        guest::write(state, "mem").context("it does not sleep")?;
+        say(&format!("it has slept for the {turn}. time"));
+        until("artis is in charge again", PATIENCE, || Ok(guest::artis_enabled()))
+            .with_context(|| soak.daemon.output())?;
+        soak.look(&format!("after sleep {turn}"))?;
+    }
+    // each CPU but the first goes and comes
+    let others = ctx.all().iter().count() as u64 - 1;
+    soak.end(2 * others * TIMES)
+}
+
+fn hour(ctx: &Ctx) -> Result<Outcome> {
+    let rt0 = Spec::new(Kind::Duty).on(Cpus::one(ctx.rt.first()?)).fifo(50);
+    let mut soak = Soak::begin(ctx, [rt0])?;
+    soak.last(3_600.0)?;
+    soak.end(0)
+}
