@@ -21,6 +21,16 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
 }
 
 fn root(facts: &Facts) -> Finding {
+    if facts.is_root && !facts.missing_capabilities.is_empty() {
+        let missing: Vec<_> =
+            facts.missing_capabilities.iter().map(|cap| format!("{cap:?}")).collect();
+        let text = format!(
+            "running as root, but without CAP_{}, as in a container: no BPF program can be loaded. Start \
+             it on the machine itself, or with these capabilities",
+            missing.join(" and CAP_")
+        );
+        return Finding::new(Error, "root", text);
+    }
     if facts.is_root {
         return Finding::new(Ok, "root", "running as root");
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use capctl::caps::{Cap, CapState};
 use nix::sys::utsname::uname;
 use scx_utils::compat;
 
@@ -26,6 +27,8 @@ pub struct SchedExt {
 pub struct Facts {
     /// Effective user id 0?
     pub is_root: bool,
+    /// Capabilities without which no BPF program of the scheduler can be loaded, and that it lacks.
+    pub missing_capabilities: Vec<Cap>,
     /// Namespaces of the process that are not the machine's own: `pid`, `time`, `user`.
     pub namespaces: Vec<&'static str>,
     /// How the kernel is locked down: `none`, `integrity`, `confidentiality`; empty: it cannot be.
@@ -66,6 +69,7 @@ impl Facts {
         let has_btf = Path::new("/sys/kernel/btf/vmlinux").exists();
         Self {
             is_root: nix::unistd::geteuid().is_root(),
+            missing_capabilities: missing_capabilities(),
             namespaces: foreign_namespaces(),
             lockdown: marked(&read("/sys/kernel/security/lockdown")),
             has_cgroup2: read("/proc/self/cgroup").lines().any(|line| line.starts_with("0::")),
@@ -86,6 +90,12 @@ impl Facts {
             release,
         }
     }
+}
+
+/// All, where the kernel does not tell which it has.
+fn missing_capabilities() -> Vec<Cap> {
+    let has = CapState::get_current().map(|state| state.effective).unwrap_or_default();
+    [Cap::BPF, Cap::PERFMON].into_iter().filter(|cap| !has.has(*cap)).collect()
 }
 
 /// Namespaces of this process that are others than those the kernel began with, by the numbers

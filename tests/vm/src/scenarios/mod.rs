@@ -9,6 +9,7 @@ mod adopt_storm;
 mod balance;
 mod bodies;
 mod churn;
+mod contained;
 mod control;
 mod ejected;
 mod evictions;
@@ -192,6 +193,7 @@ pub const ALL: &[Scenario] = &[
     loading::SIGKILL,
     loading::BAD_ARGS,
     access::ACCESS,
+    contained::CONTAINED,
     privileges::PRIVILEGES,
     siege::SIEGE,
     siege::SIEGE_MINUTE,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
+use capctl::caps::Cap;
+
 use super::*;
 use crate::daemon::preflight::{Severity, errors};
 
@@ -7,6 +9,7 @@ use crate::daemon::preflight::{Severity, errors};
 fn fit() -> Facts {
     Facts {
         is_root: true,
+        missing_capabilities: Vec::new(),
         namespaces: vec![],
         lockdown: "none".into(),
         has_cgroup2: true,
@@ -50,6 +53,8 @@ fn a_fit_machine_is_fit() {
 #[test]
 fn what_makes_it_impossible() {
     assert_complaint(Facts { is_root: false, ..fit() }, Severity::Error, &["sudo"]);
+    let limited = Facts { missing_capabilities: vec![Cap::BPF, Cap::PERFMON], ..fit() };
+    assert_complaint(limited, Severity::Error, &["without CAP_BPF and CAP_PERFMON"]);
     let contained = Facts { namespaces: vec!["pid", "user"], ..fit() };
     assert_complaint(contained, Severity::Error, &["pid and user namespace", "--pid=host"]);
     let closed = Facts { lockdown: "confidentiality".into(), ..fit() };
