@@ -25,7 +25,7 @@ pub const SIEGE: Scenario = Scenario {
     what: "a user's storm of renames, programs, connections to feed and metrics: ctl, RT0, memory, the end",
     scope: Scope::First,
     boot: &["--icount"],
-    secs: 45,
+    secs: 65,
     host: Host::Shared,
     complaints: &[],
     run: |ctx| siege(ctx, 3),
