@@ -22,8 +22,7 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 {
 	struct artis_news *n;
 
-	/* its own threads are left alone, whatever it wants */
-	if (likely(!(news_wanted & kind)) || p->tgid == daemon_tgid)
+	if (likely(!(news_wanted & kind)))
 		return NULL;
 	n = bpf_ringbuf_reserve(&news, sizeof(*n), 0);
 	if (!n) {
