@@ -12,7 +12,7 @@ use crate::control::Request;
 use crate::daemon::classes::adoption::record;
 use crate::daemon::classes::facts::Facts;
 use crate::daemon::plain::Plain;
-use crate::daemon::preempt;
+use crate::daemon::{kernel_threads, preempt};
 use crate::feed::{Frame, Next, open_from};
 use crate::model::Model;
 use crate::outlets::explain::{self, Seen, Story};
@@ -82,10 +82,12 @@ fn show(model: &mut Model, frame: &Frame<'_>) {
     }
 }
 
-/// What a dead daemon left: the preemption model, and the records of changed tasks.
+/// What a dead daemon left: the preemption model, kernel threads, and the records of changed
+/// tasks.
 fn journal(bytes: &[u8]) {
     if let Ok(text) = str::from_utf8(bytes) {
         let _ = preempt::saved(text);
+        let _ = kernel_threads::changed(text);
     }
     artis_change::of_bytes(bytes).as_ref().and_then(record::change);
 }

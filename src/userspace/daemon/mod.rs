@@ -5,6 +5,7 @@ pub(crate) mod classes;
 mod exit_report;
 pub mod follow;
 mod kernel;
+pub mod kernel_threads;
 mod live;
 pub mod log;
 mod notify;
@@ -89,16 +90,20 @@ fn restore() -> Result<(), Failure> {
     require_root()?;
     let dir = RunDir::lock(Path::new(RUN_DIR))?;
     let model = Switch::repair(Path::new(preempt::KNOB), &dir.saved_preempt());
-    // whatever became of the model
+    let threads = kernel_threads::repair(&dir.kernel_threads());
+    // whatever became of these
     let tasks = adoption::repair(Path::new(adoption::PINNED))?;
-    let model = model?;
+    let (model, threads) = (model?, threads?);
     if let Some(model) = &model {
         eprintln!("scx_artis: preemption model is {model} again");
+    }
+    if threads > 0 {
+        eprintln!("scx_artis: {threads} kernel threads are normal ones again");
     }
     if tasks.restored > 0 {
         eprintln!("scx_artis: {} adopted or confined tasks are as they were", tasks.restored);
     }
-    if tasks.all()? == 0 && model.is_none() {
+    if tasks.all()? == 0 && threads == 0 && model.is_none() {
         eprintln!("scx_artis: nothing was left changed");
     }
     Ok(())

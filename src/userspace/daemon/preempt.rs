@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::utsname::uname;
 use serde::{Deserialize, Serialize};
 
+use super::run_dir;
 use crate::cli::PreemptChoice;
 
 /// The knob of kernels with CONFIG_PREEMPT_DYNAMIC.
@@ -145,7 +146,8 @@ impl Switch {
         if before == word {
             return Ok(None);
         }
-        save(state, &Saved { preempt: before.to_owned() })?;
+        run_dir::save(state, &Saved { preempt: before.to_owned() })
+            .context("the old model could not be put back")?;
         let switch = Self { knob: knob.to_owned(), state: state.to_owned() };
         fs::write(knob, word).with_context(|| format!("writing {word} to {}", knob.display()))?;
         Ok(Some(switch))
@@ -159,13 +161,7 @@ impl Switch {
     /// # Errors
     /// When `state` is there but cannot be understood, or the knob written to.
     pub fn repair(knob: &Path, state: &Path) -> Result<Option<String>> {
-        let text = match fs::read_to_string(state) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(error).with_context(|| format!("reading {}", state.display()));
-            }
-        };
+        let Some(text) = run_dir::saved(state)? else { return Ok(None) };
         let saved = saved(&text).with_context(|| {
             format!(
                 "{} is damaged; write the model you want to {} and remove it",
@@ -175,7 +171,7 @@ impl Switch {
         })?;
         fs::write(knob, &saved)
             .with_context(|| format!("writing {saved} to {}", knob.display()))?;
-        fs::remove_file(state).with_context(|| format!("removing {}", state.display()))?;
+        run_dir::forget(state)?;
         Ok(Some(saved))
     }
 }
@@ -192,22 +188,9 @@ impl Drop for Switch {
     }
 }
 
-/// The model in a text that [`save`] has written.
+/// The model in a text that [`run_dir::save`] has written.
 pub(crate) fn saved(text: &str) -> serde_json::Result<String> {
     serde_json::from_str(text).map(|Saved { preempt }| preempt)
-}
-
-/// All or nothing: a half-written file must not be found after a crash.
-fn save(state: &Path, saved: &Saved) -> Result<()> {
-    let draft = state.with_extension("draft");
-    fs::write(&draft, serde_json::to_string(saved)?)
-        .and_then(|()| fs::rename(&draft, state))
-        .with_context(|| {
-            format!(
-                "writing {}, without which the old model could not be put back",
-                state.display()
-            )
-        })
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::classes::adoption::{Adoption, PINNED};
 use super::classes::{Classes, Source};
 use super::exit_report::ExitReport;
+use super::kernel_threads::{self, KernelThreads};
 use super::log::say;
 use super::notify::Manager;
 use super::output::{Output, say_farewell};
@@ -72,6 +73,12 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     if let Some(model) = Switch::repair(knob, &state)? {
         log::warn!("a dead predecessor had changed the preemption model: it is {model} again");
     }
+    let lowered = kernel_threads::repair(&run_dir.kernel_threads())?;
+    if lowered > 0 {
+        log::warn!(
+            "a dead predecessor had made {lowered} kernel threads SCHED_FIFO: they are normal ones again"
+        );
+    }
     let _switch = match opts.set_preempt {
         Some(choice) => Switch::to(choice, knob, &state)?,
         None => None,
@@ -101,6 +108,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         kernel: facts.release,
         put_back,
         relief,
+        kernel_threads: KernelThreads::new(run_dir.kernel_threads()),
         is_filtered: false,
     };
     let ended = session.lives(opts, first);
@@ -129,6 +137,7 @@ struct Session {
     kernel: String,
     put_back: PutBack,
     relief: Relief,
+    kernel_threads: KernelThreads,
     /// It makes no other system calls any more than it needs.
     is_filtered: bool,
 }
@@ -174,6 +183,7 @@ impl Session {
         // as long as the scheduler still knows how urgent they are
         let given_back = if ended_by_user { self.classes.give_back() } else { Ok(()) };
         let (last, report) = scheduler.stop()?;
+        self.kernel_threads.end();
         if report.wants_restart() && !ended_by_user {
             return Ok(End::Restart);
         }
@@ -223,6 +233,7 @@ impl Session {
         let mut news_at = Instant::now();
         while !scheduler.has_ended() {
             self.relief.turn();
+            self.kernel_threads.turn(scheduler);
             let Ticks { changes, interval, poll } = watcher.ticks();
             let rest = news_at.saturating_duration_since(Instant::now());
             let news = if rest.is_zero() { scheduler.news() } else { never() };

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use serde::Serialize;
 
 use crate::exit::Failure;
 
@@ -68,10 +69,47 @@ impl RunDir {
         Ok(())
     }
 
+    /// The file of [`super::kernel_threads::KernelThreads`].
+    pub fn kernel_threads(&self) -> PathBuf {
+        self.path.join("kernel_threads.json")
+    }
+
     /// The file of [`super::preempt::Switch`].
     pub fn saved_preempt(&self) -> PathBuf {
         self.path.join("preempt.json")
     }
+}
+
+/// Writes into the file `state` what is to be put back, all or nothing: a half-written file must not be
+/// found after a crash.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn save(state: &Path, saved: &impl Serialize) -> anyhow::Result<()> {
+    let draft = state.with_extension("draft");
+    fs::write(&draft, serde_json::to_string(saved)?)
+        .and_then(|()| fs::rename(&draft, state))
+        .with_context(|| format!("writing {}", state.display()))
+}
+
+/// The text of the file `state`; `None`: there is none, so nothing is to be put back.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn saved(state: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read_to_string(state) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("reading {}", state.display())),
+    }
+}
+
+/// Removes the file `state`: what it was about is put back.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn forget(state: &Path) -> anyhow::Result<()> {
+    fs::remove_file(state).with_context(|| format!("removing {}", state.display()))
 }
 
 /// The file that is locked. Only its owner may open it: any process that can open it can lock it,

@@ -5,6 +5,8 @@ use std::io;
 
 use nix::libc;
 
+use super::classes::facts::SCHED_FIFO;
+
 /// Attributes of a policy that needs none.
 pub fn attr(policy: u32) -> libc::sched_attr {
     libc::sched_attr {
@@ -16,6 +18,16 @@ pub fn attr(policy: u32) -> libc::sched_attr {
         sched_runtime: 0,
         sched_deadline: 0,
         sched_period: 0,
+    }
+}
+
+/// The attributes of a thread that comes before all others but those of SCHED_DEADLINE.
+pub fn highest() -> libc::sched_attr {
+    libc::sched_attr {
+        // threads that it makes are normal ones
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_priority: 99,
+        ..attr(SCHED_FIFO)
     }
 }
 

@@ -17,7 +17,6 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use procfs::process::{Process, Task};
 
-use super::classes::facts::SCHED_FIFO;
 use super::{place, sched};
 
 /// The run loop stands still when it has not turned for so long: it does every 100 ms at least, and once
@@ -180,13 +179,7 @@ fn relieve(tid: i32, before: Option<Seen>, now: Seen) -> Seen {
 }
 
 fn raise(tid: i32) -> io::Result<()> {
-    let highest = libc::sched_attr {
-        // threads that it makes are normal ones
-        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
-        sched_priority: 99,
-        ..sched::attr(SCHED_FIFO)
-    };
-    sched::set(tid, &highest)
+    sched::set(tid, &sched::highest())
 }
 
 /// The thread is what [`place::be_prompt`] makes of all.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the daemon reads of a scheduler in charge.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::ptr;
@@ -78,6 +79,17 @@ impl Scheduler<'_> {
         // as long as the skeleton; volatile, because BPF writes it meanwhile.
         // The struct is plain integers, so whatever is read is a valid value.
         unsafe { ptr::read_volatile(cpu) }
+    }
+
+    /// CPUs that real-time tasks hold now, and since when, a number that grows.
+    pub fn held(&self) -> BTreeMap<usize, u64> {
+        let held = self.cpu_ids().map(|id| (id, self.cpu(id))).filter(|(_, cpu)| cpu.rt.in_rt != 0);
+        held.map(|(id, cpu)| (id, cpu.held_since_ns)).collect()
+    }
+
+    /// Is there a runnable ext task that may run on this CPU only?
+    pub fn has_bound(&self, cpu: usize) -> bool {
+        self.cpu(cpu).own_nr != 0
     }
 
     /// Number of the last-level cache of a CPU, and its capacity, up to 1.

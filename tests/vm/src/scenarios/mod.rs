@@ -17,6 +17,7 @@ mod follow;
 mod forger;
 mod handover;
 mod hog;
+mod hog_kernel;
 mod hogged;
 mod hotplug;
 mod lazy;
@@ -186,6 +187,7 @@ pub const ALL: &[Scenario] = &[
     running::WEIGHTS,
     hog::FIFO_HOG,
     hog::FIFO_HOG_NRT,
+    hog_kernel::HOG_KERNEL,
     hogged::HOGGED,
     churn::AFFINITY,
     churn::STORMS,
