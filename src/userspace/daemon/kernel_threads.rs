@@ -23,8 +23,8 @@ use super::{run_dir, sched};
 const LOOK: Duration = Duration::from_secs(1);
 /// Between two looks at threads of SCHED_FIFO 99.
 const TURN: Duration = Duration::from_millis(100);
-/// What such a thread may run between these, ns. One that runs for longer starves again, for two
-/// seconds: it has some 5 % of the CPU, which the kernel's server takes, too.
+/// What such a thread may run between these, ns. One that runs for longer waits for the next look at
+/// all: it has some 10 % of the CPU. The kernel's server takes 5.
 const BUDGET_NS: u64 = 50_000_000;
 /// SCHED_OTHER.
 const SCHED_OTHER: u32 = 0;
@@ -79,7 +79,11 @@ impl KernelThreads {
     pub fn turn(&mut self, scheduler: &Scheduler<'_>) {
         if self.turned.elapsed() >= TURN {
             self.turned = Instant::now();
-            self.changed.retain_mut(|thread| thread.priority != HIGHEST || thread.is_modest());
+            for thread in &mut self.changed {
+                if thread.priority == HIGHEST && !thread.is_modest() {
+                    thread.set(LOWEST);
+                }
+            }
         }
         if self.looked.elapsed() >= LOOK {
             self.looked = Instant::now();
@@ -148,21 +152,17 @@ impl Changed {
         normal.then_some(Self { id: *id, nice: attr.sched_nice, priority: 0, ran_ns: 0 })
     }
 
-    /// Has it run for a moment only since the last look? Else it is a normal task again.
+    /// Has it run for a moment only since the last look?
     fn is_modest(&mut self) -> bool {
-        let Some(ran_ns) = ran_ns(self.id.tid) else { return false };
+        let ran_ns = ran_ns(self.id.tid).unwrap_or_default();
         let before = std::mem::replace(&mut self.ran_ns, ran_ns);
-        if ran_ns - before.min(ran_ns) <= BUDGET_NS {
-            return true;
-        }
-        log::debug!("kernel thread {} runs on and on: it is a normal task again", self.id.tid);
-        self.lower().is_err()
+        ran_ns.saturating_sub(before) <= BUDGET_NS
     }
 
     /// Gives it this priority of SCHED_FIFO. A thread that has waited as an ext task and run as another
     /// one counts for the kernel's watchdog as if it waited still, as soon as it is an ext task that
-    /// waits (kernel/sched/ext.c sets `runnable_at` anew only after a run as an ext task). So it
-    /// becomes one again while it runs only, or once the scheduler has ended.
+    /// waits (kernel/sched/ext.c sets `runnable_at` anew only after a run as an ext task). So it is
+    /// none until the scheduler has ended.
     fn set(&mut self, priority: u32) {
         let tid = self.id.tid;
         if priority == self.priority || self.id.has_ended() {
