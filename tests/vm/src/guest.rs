@@ -116,6 +116,16 @@ pub fn run_time_ns(pid: u32) -> Result<u64> {
     first.parse().with_context(|| format!("{path}: '{text}'"))
 }
 
+/// Id and name of each process; one that ends meanwhile has no name.
+pub fn processes() -> Result<Vec<(i32, String)>> {
+    let named = |entry: fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        Some((pid, comm.trim_end().to_owned()))
+    };
+    Ok(fs::read_dir("/proc")?.flatten().filter_map(named).collect())
+}
+
 /// What /proc/PID/status tells of a process's memory: RssAnon is what is no file's, VmLck what is
 /// locked. KiB.
 pub fn memory_kb(pid: u32, field: &str) -> Result<u64> {

@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::guest::preempt_rt;
+use crate::guest::{preempt_rt, processes};
 use crate::policy::Policy;
 
 /// How their names begin.
@@ -39,19 +39,27 @@ impl Drop for Raised {
     }
 }
 
-/// Puts all processes whose name begins so into SCHED_FIFO; returns how many.
+/// Puts all processes with names that begin so into SCHED_FIFO; returns how many.
 fn set(prefix: &str, priority: u32) -> Result<u32> {
     let mut set = 0;
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // one that is gone by now has no name
-        let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        if comm.starts_with(prefix) {
-            Policy::new(libc::SCHED_FIFO, priority).set(pid).context(comm)?;
-            set += 1;
-        }
+    for (pid, comm) in processes()?.into_iter().filter(|(_, comm)| comm.starts_with(prefix)) {
+        Policy::new(libc::SCHED_FIFO, priority).set(pid).context(comm)?;
+        set += 1;
     }
     Ok(set)
+}
+
+/// Real-time threads of the kernel.
+pub fn realtime() -> Result<Vec<(i32, Policy)>> {
+    let mut all = Vec::new();
+    for (pid, _) in processes()? {
+        // kernel threads have no memory of their own, and so no map of it
+        let no_maps = fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.is_empty());
+        if let Some(policy) = Policy::of(pid)?.filter(|_| no_maps)
+            && policy.priority > 0
+        {
+            all.push((pid, policy));
+        }
+    }
+    Ok(all)
 }

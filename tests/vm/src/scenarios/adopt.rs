@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Stats};
 use crate::guest::{PATIENCE, pause, until};
+use crate::kernel_threads::realtime;
 use crate::load::Workers;
 use crate::parent::Parent;
 use crate::policy::{EXT, Policy, cpus_of};
@@ -47,24 +48,6 @@ pub fn becomes(tid: i32, what: &str, expected: Policy) -> Result<()> {
     .with_context(|| format!("task {tid} is {now:?}, not {expected:?}"))
 }
 
-/// Real-time threads of the kernel.
-fn kernel_threads() -> Result<Vec<(i32, Policy)>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        // kernel threads have no memory of their own, and so no map of it
-        let no_maps = fs::read(entry.path().join("maps")).is_ok_and(|maps| maps.is_empty());
-        if let Some(policy) = Policy::of(pid)?.filter(|_| no_maps)
-            && policy.priority > 0
-        {
-            all.push((pid, policy));
-        }
-    }
-    Ok(all)
-}
-
 fn ensure_same(threads: &[(i32, Policy)]) -> Result<()> {
     for (pid, policy) in threads {
         let now = Policy::of(*pid)?;
@@ -76,7 +59,7 @@ fn ensure_same(threads: &[(i32, Policy)]) -> Result<()> {
 fn adopt(ctx: &Ctx) -> Result<Outcome> {
     stay_out(ctx)?;
     let before = Inventory::now();
-    let kernel = kernel_threads()?;
+    let kernel = realtime()?;
     ensure!(!kernel.is_empty(), "control: no real-time kernel thread");
     let sleeper = || Spec::new(Kind::Sleep).on(ctx.all());
     let specs = [

@@ -8,15 +8,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
 use super::hog::{HOG_PRIORITY, KERNEL_PRIORITY};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::figure::figure;
-use crate::guest::{self, pause, run_time_ns};
-use crate::kernel_threads::Raised;
+use crate::guest::{self, pause, processes, run_time_ns};
+use crate::kernel_threads::{Raised, realtime};
 use crate::load::Workers;
 use crate::policy::Policy;
 use crate::residue::Inventory;
@@ -47,7 +47,6 @@ const SERVER: &str = "/sys/kernel/debug/sched/ext_server";
 const TURNS: u32 = 3;
 /// What the second daemon says of the first one's.
 const REPAIRED: &str = "kernel threads SCHED_FIFO: they are normal ones again";
-const FIFO: u32 = libc::SCHED_FIFO.cast_unsigned();
 /// Steers what comes by the loopback interface to CPUs.
 const STEER: &str = "/sys/class/net/lo/queues/rx-0/rps_cpus";
 const FLOOD: Duration = Duration::from_secs(6);
@@ -78,7 +77,7 @@ fn hog_kernel(ctx: &Ctx) -> Result<Outcome> {
         if turn != TURNS - 1 {
             continue;
         }
-        let changed = &realtime()? - &usual;
+        let changed = new_since(&usual)?;
         say(&format!("changed: {changed:?}"));
         daemon.signal(Signal::SIGKILL)?;
         daemon.ended()?;
@@ -94,7 +93,7 @@ fn hog_kernel(ctx: &Ctx) -> Result<Outcome> {
     hog.ensure_progress(1.0, "beside the kernel's threads")?;
     drop(hog);
     daemon.finish()?;
-    let left = &realtime()? - &usual;
+    let left = new_since(&usual)?;
     ensure!(left.is_empty(), "still of a real-time class: {left:?}");
     drop(raised);
     before.ensure_same()?;
@@ -131,29 +130,20 @@ fn flood(cpu: u32, hog: &Workers) -> Result<()> {
 }
 
 fn kernel_thread(name: &str) -> Result<u32> {
-    for entry in fs::read_dir("/proc")?.flatten() {
-        if fs::read_to_string(entry.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name) {
-            return Ok(entry.file_name().to_string_lossy().parse()?);
-        }
-    }
-    bail!("no {name}")
+    let found = processes()?.into_iter().find(|(_, comm)| comm == name);
+    let (pid, _) = found.with_context(|| format!("no {name}"))?;
+    Ok(pid.cast_unsigned())
 }
 
-/// Kernel threads of SCHED_FIFO.
-fn realtime() -> Result<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        // a kernel thread has no program; that of sched_ext is there while a scheduler is
-        if fs::read_link(entry.path().join("exe")).is_err()
-            && !comm.starts_with("sched_ext")
-            && let Some(Policy { policy: FIFO, priority, .. }) = Policy::of(pid)?
-        {
-            found.insert(format!("{pid} {} {priority}", comm.trim_end()));
-        }
-    }
-    Ok(found)
+/// Kernel threads of SCHED_FIFO that are not in `usual`; those of sched_ext are there while a scheduler
+/// is.
+fn new_since(usual: &[(i32, Policy)]) -> Result<Vec<(i32, Policy)>> {
+    let of_sched_ext: BTreeSet<_> = processes()?
+        .into_iter()
+        .filter(|(_, comm)| comm.starts_with("sched_ext"))
+        .map(|(pid, _)| pid)
+        .collect();
+    let mut new = realtime()?;
+    new.retain(|thread| !usual.contains(thread) && !of_sched_ext.contains(&thread.0));
+    Ok(new)
 }
