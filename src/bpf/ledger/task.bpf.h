@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Task storage: created in ops.init_task, gone with the task. The daemon finds
- * it by name, as "task_stor".
+ * it by name, as "task_stor", and keeps it when CPU hotplug has it load the scheduler once more.
  */
 #ifndef ARTIS_LEDGER_TASK_BPF_H
 #define ARTIS_LEDGER_TASK_BPF_H

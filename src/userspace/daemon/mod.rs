@@ -45,7 +45,7 @@ use classes::{Classes, Source};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
-use scheduler::Loaded;
+use scheduler::{Loaded, Storage};
 use setup::{Setup, Start, Wanted};
 
 /// Does what the command line asks for.
@@ -154,7 +154,7 @@ fn check(opts: &Opts) -> Result<(), Failure> {
 fn try_load(setup: &Setup, put_back: PutBack) -> Finding {
     let subject = "load";
     scx_utils::try_set_rlimit_infinity();
-    match Loaded::new(setup, put_back, &mut MaybeUninit::uninit()) {
+    match Loaded::new(setup, put_back, &mut Storage::default(), &mut MaybeUninit::uninit()) {
         Ok(_) => {
             Finding::new(Severity::Ok, subject, "the kernel's verifier takes the BPF programs")
         }

@@ -21,7 +21,7 @@ use super::output::{Output, say_farewell};
 use super::preempt::{self, Model, Switch};
 use super::privileges;
 use super::run_dir::{RUN_DIR, RunDir};
-use super::scheduler::{Loaded, Scheduler};
+use super::scheduler::{Loaded, Scheduler, Storage};
 use super::setup::{Seen, Setup, Start, Wanted};
 use super::signals::{self, Told};
 use super::starvation::Relief;
@@ -107,6 +107,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         manager: Manager::new(),
         kernel: facts.release,
         put_back,
+        storage: Storage::default(),
         relief,
         kernel_threads: KernelThreads::new(run_dir.kernel_threads()),
         is_filtered: false,
@@ -136,6 +137,7 @@ struct Session {
     manager: Manager,
     kernel: String,
     put_back: PutBack,
+    storage: Storage,
     relief: Relief,
     kernel_threads: KernelThreads,
     /// It makes no other system calls any more than it needs.
@@ -162,7 +164,7 @@ impl Session {
     fn live(&mut self, setup: &mut Setup) -> Result<End> {
         self.manager.alive(); // loading it once more takes a while
         let mut object = MaybeUninit::uninit();
-        let loaded = Loaded::new(setup, self.put_back, &mut object)?;
+        let loaded = Loaded::new(setup, self.put_back, &mut self.storage, &mut object)?;
         if !self.told.stop.is_empty() {
             return Ok(End::ByUser); // not in charge yet: nothing to give back
         }

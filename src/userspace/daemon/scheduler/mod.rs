@@ -8,8 +8,10 @@ mod follow;
 pub mod news;
 mod read;
 mod report;
+mod storage;
 mod watch;
 
+pub use storage::Storage;
 pub use watch::Watched;
 
 use std::fs;
@@ -17,6 +19,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel as _, Skel as _};
 use libbpf_rs::{Link, OpenObject};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 
@@ -49,20 +52,24 @@ pub struct Scheduler<'obj> {
 }
 
 impl<'obj> Loaded<'obj> {
-    /// Opens the BPF object in `object`, writes all constants, and loads it.
+    /// Opens the BPF object in `object`, writes all constants, and loads it. The maps in `storage`
+    /// are used again, or kept there.
     ///
     /// # Errors
     /// When libbpf or the verifier refuses; broken BTF is named as the cause.
     pub fn new(
         setup: &Setup,
         put_back: PutBack,
+        storage: &mut Storage,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Self> {
         let builder = BpfSkelBuilder::default();
         let open_opts = setup.libbpf.clone().into_bpf_open_opts();
         let mut skel = scx_ops_open!(builder, object, artis_ops, open_opts)?;
         constants::write(&mut skel, setup, put_back)?;
+        storage.reuse(skel.open_object_mut())?;
         let skel = scx_ops_load!(skel, artis_ops, uei)?;
+        storage.keep(skel.object())?;
         Ok(Self { skel })
     }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! CPUs that go and come.
 
-use anyhow::{Context, Result};
+use std::ffi::OsString;
+
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::MapType;
+use libbpf_rs::query::{MapInfo, MapInfoIter};
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
@@ -12,7 +16,8 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: a loader that ends with the kernel's restart request, that refuses
 /// its own RT CPU because it is offline now, that keeps the CPU masks of the
-/// first start.
+/// first start, that gives storage of tasks back while CPUs come and go: kernels
+/// from 6.14 to 6.19 may not come back from that (docs/decisions/0024-storage.md).
 pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back: the loader restarts by itself",
@@ -31,6 +36,9 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let mut workers =
         Workers::start("hotplug", [Spin, Spin, Spin, Spin, Call, Sleep, Fork].map(Spec::new))?;
     workers.wait_begun()?;
+    let storage = storage();
+    ensure!(!storage.is_empty(), "the scheduler has no map of storage");
+    say(&format!("maps of storage: {storage:?}"));
     for cpu in [ctx.rt.last()?, ctx.nrt.last()?] {
         for online in ["0", "1"] {
             // the verifier is slow enough in emulation without a load; the tasks stay
@@ -38,6 +46,8 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
             switch(&mut daemon, cpu, online).with_context(|| daemon.output())?;
             workers.freeze(false)?;
             workers.wait_progress(&format!("with online={online} for CPU {cpu}"))?;
+            let now = self::storage();
+            ensure!(now == storage, "maps of storage {storage:?} have become {now:?}");
         }
         // back in use: one that may run there only
         let mut pinned = Workers::start("back", [Spec::new(Spin).on(Cpus::one(cpu))])?;
@@ -47,6 +57,12 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     daemon.finish()?;
     Ok(Outcome::Passed)
+}
+
+/// All maps of task and cgroup storage.
+fn storage() -> Vec<(u32, OsString)> {
+    let of_storage = |map: &MapInfo| matches!(map.ty, MapType::TaskStorage | MapType::CGrpStorage);
+    MapInfoIter::default().filter(of_storage).map(|map| (map.id, map.name)).collect()
 }
 
 /// Switches the CPU and waits until the loader has restarted.
