@@ -19,7 +19,6 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel as _, Skel as _};
 use libbpf_rs::{Link, OpenObject};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 
@@ -67,9 +66,9 @@ impl<'obj> Loaded<'obj> {
         let open_opts = setup.libbpf.clone().into_bpf_open_opts();
         let mut skel = scx_ops_open!(builder, object, artis_ops, open_opts)?;
         constants::write(&mut skel, setup, put_back)?;
-        storage.reuse(skel.open_object_mut())?;
+        storage.reuse(&mut skel)?;
         let skel = scx_ops_load!(skel, artis_ops, uei)?;
-        storage.keep(skel.object())?;
+        storage.keep(&skel).context("keeping the storage of tasks and cgroups")?;
         Ok(Self { skel })
     }
 

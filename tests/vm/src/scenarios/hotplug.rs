@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! CPUs that go and come.
 
-use std::ffi::OsString;
-
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::MapType;
-use libbpf_rs::query::{MapInfo, MapInfoIter};
+use libbpf_rs::query::MapInfoIter;
 
+use super::tally::{Viewer, tasks};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
@@ -17,13 +15,14 @@ use crate::worker::{Kind, Spec};
 /// Catches: a loader that ends with the kernel's restart request, that refuses
 /// its own RT CPU because it is offline now, that keeps the CPU masks of the
 /// first start, that gives storage of tasks back while CPUs come and go: kernels
-/// from 6.14 to 6.19 may not come back from that (docs/decisions/0024-storage.md).
+/// from 6.14 to 6.19 may not come back from that (docs/decisions/0024-storage.md);
+/// that tells of a task what it did before.
 pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back: the loader restarts by itself",
     scope: Scope::First,
     boot: &[],
-    secs: 29,
+    secs: 45,
     host: Host::Shared,
     // the kernel's word for the exit that the scheduler asks for when a CPU comes or goes
     complaints: &["disabled (unregistered from the main kernel)"],
@@ -37,13 +36,16 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
         Workers::start("hotplug", [Spin, Spin, Spin, Spin, Call, Sleep, Fork].map(Spec::new))?;
     workers.wait_begun()?;
     let storage = storage();
-    ensure!(!storage.is_empty(), "the scheduler has no map of storage");
-    say(&format!("maps of storage: {storage:?}"));
+    ensure!(storage.len() == 3, "maps of task and cgroup storage: {storage:?}");
+    let mut viewer = Viewer::start(ctx)?;
     for cpu in [ctx.rt.last()?, ctx.nrt.last()?] {
         for online in ["0", "1"] {
+            let (begun, attempts) = told(&mut viewer, &workers, |_, attempts| attempts > 0)?;
             // the verifier is slow enough in emulation without a load; the tasks stay
             workers.freeze(true)?;
             switch(&mut daemon, cpu, online).with_context(|| daemon.output())?;
+            let (_, now) = told(&mut viewer, &workers, |now, _| now != begun)?;
+            ensure!(now == 0, "{now} attempts of stopped tasks, {attempts} before the restart");
             workers.freeze(false)?;
             workers.wait_progress(&format!("with online={online} for CPU {cpu}"))?;
             let now = self::storage();
@@ -54,15 +56,36 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
         pinned.wait_begun().with_context(|| format!("CPU {cpu} came back"))?;
     }
     daemon.ensure_loaded("in the end")?;
-    drop(workers);
+    drop((viewer, workers));
     daemon.finish()?;
     Ok(Outcome::Passed)
 }
 
-/// All maps of task and cgroup storage.
-fn storage() -> Vec<(u32, OsString)> {
-    let of_storage = |map: &MapInfo| matches!(map.ty, MapType::TaskStorage | MapType::CGrpStorage);
-    MapInfoIter::default().filter(of_storage).map(|map| (map.id, map.name)).collect()
+/// Waits until a viewer is told what is `wanted`: when the scheduler began, and how many attempts the
+/// workers have made since.
+fn told(
+    viewer: &mut Viewer,
+    workers: &Workers,
+    wanted: impl Fn(u64, u64) -> bool,
+) -> Result<(u64, u64)> {
+    let mut told = (0, 0);
+    until("it is told", PATIENCE, || {
+        let Ok(line) = viewer.last() else { return Ok(false) };
+        let tasks = tasks(&line)?;
+        let of = |i: usize| tasks.get(&workers.pid(i).into())?["attempts"].as_u64();
+        let began = line["begin"]["started_ns"].as_u64().context("no started_ns")?;
+        told = (began, (0..workers.len()).filter_map(of).sum());
+        Ok(wanted(told.0, told.1))
+    })?;
+    Ok(told)
+}
+
+/// All maps of task and cgroup storage. By their names: libbpf-rs takes those of cgroups for unknown.
+fn storage() -> Vec<(u32, String)> {
+    MapInfoIter::default()
+        .map(|map| (map.id, map.name.to_string_lossy().into_owned()))
+        .filter(|(_, name)| name.ends_with("_stor"))
+        .collect()
 }
 
 /// Switches the CPU and waits until the loader has restarted.

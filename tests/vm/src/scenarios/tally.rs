@@ -53,10 +53,10 @@ const OUT: &str = "/tmp/artis-tally.json";
 const TOLD_PCT: u64 = 80;
 
 /// A viewer that writes a line of JSON each second; killed when dropped.
-struct Viewer(Child);
+pub(super) struct Viewer(Child);
 
 impl Viewer {
-    fn start(ctx: &Ctx) -> Result<Self> {
+    pub fn start(ctx: &Ctx) -> Result<Self> {
         let child = Command::new(&ctx.program)
             .args(["top", "--json", "--interval", "1"])
             .stdin(Stdio::null())
@@ -67,7 +67,7 @@ impl Viewer {
     }
 
     /// The last whole line.
-    fn last(&mut self) -> Result<Value> {
+    pub fn last(&mut self) -> Result<Value> {
         ensure!(self.0.try_wait()?.is_none(), "the viewer has ended");
         let lines: Vec<_> = BufReader::new(File::open(OUT)?).lines().collect::<Result<_, _>>()?;
         let whole = lines.iter().rev().find_map(|line| serde_json::from_str(line).ok());
@@ -82,7 +82,7 @@ impl Drop for Viewer {
     }
 }
 
-fn tasks(line: &Value) -> Result<BTreeMap<u64, &Value>> {
+pub(super) fn tasks(line: &Value) -> Result<BTreeMap<u64, &Value>> {
     let tasks = line["tasks"].as_array().context("no tasks in the viewer's line")?;
     Ok(tasks.iter().filter_map(|task| Some((task["pid"].as_u64()?, task))).collect())
 }
