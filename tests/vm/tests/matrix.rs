@@ -3,13 +3,15 @@
 //! arguments filter as usual.
 //!
 //! ARTIS_VM_KERNELS="6.18 7.0-rt" and ARTIS_VM_SCENARIOS="tally ctl" restrict the kernels and the
-//! scenarios, ARTIS_VM_NIGHTLY=1 runs all scenarios on each kernel, ARTIS_VM_REPEAT is the number of
-//! rounds, in each of which every trial runs once (1), ARTIS_VM_LIMIT_S the time after which no
-//! trial begins (4200), ARTIS_VM_LOGS the folder for what guests print (target/vm-logs),
-//! ARTIS_VM_REPORT a file for the figures of all rounds. The programs are those of cargo's profile
-//! that this test was built with; scx_artis has to be built before (scripts/test does).
+//! scenarios (one that is named twice runs twice in each round), ARTIS_VM_NIGHTLY=1 runs all scenarios
+//! on each kernel, ARTIS_VM_REPEAT is the number of rounds, in each of which every trial runs once (1),
+//! ARTIS_VM_LIMIT_S the time after which no trial begins (4200), ARTIS_VM_LOGS the folder for what
+//! guests print (target/vm-logs), ARTIS_VM_REPORT a file for the figures of all rounds. The programs are
+//! those of cargo's profile that this test was built with; scx_artis has to be built before (scripts/test
+//! does).
 
 use std::env;
+use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::sync::Arc;
@@ -39,11 +41,11 @@ fn main() {
         }
     };
     let mut scenarios: Vec<&'static Scenario> =
-        ALL.iter().filter(|s| wanted("ARTIS_VM_SCENARIOS", s.name)).collect();
+        ALL.iter().flat_map(|s| repeat_n(s, times("ARTIS_VM_SCENARIOS", s.name))).collect();
     scenarios.sort_by_key(|s| s.boot); // those that share guests together, else as listed
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     let newest = nightly().then_some(NEWEST);
-    let kernels = KERNELS.into_iter().chain(newest).filter(|k| wanted("ARTIS_VM_KERNELS", k));
+    let kernels = KERNELS.into_iter().chain(newest).filter(|k| times("ARTIS_VM_KERNELS", k) > 0);
     let kernels: Vec<_> = kernels.map(|k| (k, args.list || available(k, &guest))).collect();
     let rounds = number("ARTIS_VM_REPEAT", 1);
     for round in 1..=rounds {
@@ -56,7 +58,7 @@ fn main() {
         }
     }
     let whole = env::var_os("ARTIS_VM_SCENARIOS").is_none()
-        && KERNELS.iter().all(|k| wanted("ARTIS_VM_KERNELS", k));
+        && KERNELS.iter().all(|k| times("ARTIS_VM_KERNELS", k) > 0);
     let last = (whole && args.filter.is_none()).then(|| counters(&guests));
     let mut failed = false;
     // a guest has four virtual CPUs and may keep the host busy: two of those at once take twice as long
@@ -115,8 +117,9 @@ fn number(name: &str, default: u64) -> u64 {
     })
 }
 
-fn wanted(list: &str, name: &str) -> bool {
-    env::var(list).map_or(true, |v| v.split_whitespace().any(|k| k == name))
+/// How often `list` names it; once, where it is not set.
+fn times(list: &str, name: &str) -> usize {
+    env::var(list).map_or(1, |v| v.split_whitespace().filter(|k| *k == name).count())
 }
 
 fn root() -> &'static Path {

@@ -29,15 +29,15 @@ pub const SOAK_HOG: Scenario =
 /// CPUs that go and come under load.
 pub const SOAK_HOTPLUG: Scenario = soak(
     "soak_hotplug",
-    "an RT and an NRT CPU go and come a thousand times",
-    2_000,
+    "an RT and an NRT CPU go and come 250 times, one of four parts",
+    500,
     // the kernel's word for the exit that the scheduler asks for then
     &["disabled (unregistered from the main kernel)"],
     hotplug,
 );
 /// Deaths of the daemon while tasks are adopted.
 pub const SOAK_SIGKILL: Scenario =
-    soak("soak_sigkill", "SIGKILL and a new start, a hundred times", 1_500, &[], sigkill);
+    soak("soak_sigkill", "SIGKILL and a new start 25 times, one of four parts", 375, &[], sigkill);
 /// Tasks that begin, end, and change their CPUs.
 pub const SOAK_CHURN: Scenario =
     soak("soak_churn", "100,000 forks, then 600,000 changes of affinity", 1_500, &[], churn);
@@ -149,8 +149,8 @@ fn hog(ctx: &Ctx) -> Result<Outcome> {
 }
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
-    const TIMES: u64 = 1_000;
-    const BETWEEN_LOOKS: usize = 20;
+    const TIMES: u64 = 250;
+    const BETWEEN_LOOKS: usize = 10;
     let mut soak = Soak::begin(ctx, [])?;
     let mut cpus = [ctx.rt.last()?, ctx.nrt.last()?].into_iter().cycle();
     for turn in 0..TIMES / BETWEEN_LOOKS as u64 {
@@ -168,7 +168,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
 }
 
 fn sigkill(ctx: &Ctx) -> Result<Outcome> {
-    const TIMES: u32 = 100;
+    const TIMES: u32 = 25;
     let priorities = [20_u32, 30, 40];
     let sleepers = priorities.map(|p| Spec::new(Kind::Sleep).on(ctx.all()).fifo(p.cast_signed()));
     super::adopt::stay_out(ctx)?;
