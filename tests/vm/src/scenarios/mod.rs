@@ -249,7 +249,8 @@ pub const ALL: &[Scenario] = &[
     soak::SOAK_HOUR,
     soak::SOAK_HOTPLUG,
     soak::SOAK_SIGKILL,
-    soak::SOAK_CHURN,
+    soak::SOAK_FORKS,
+    soak::SOAK_AFFINITY,
     soak::SOAK_HOG,
     soak::SOAK_SUSPEND,
 ];

@@ -38,9 +38,11 @@ pub const SOAK_HOTPLUG: Scenario = soak(
 /// Deaths of the daemon while tasks are adopted.
 pub const SOAK_SIGKILL: Scenario =
     soak("soak_sigkill", "SIGKILL and a new start 25 times, one of four parts", 375, &[], sigkill);
-/// Tasks that begin, end, and change their CPUs.
-pub const SOAK_CHURN: Scenario =
-    soak("soak_churn", "100,000 forks, then 600,000 changes of affinity", 1_500, &[], churn);
+/// Tasks that begin and end.
+pub const SOAK_FORKS: Scenario = soak("soak_forks", "100,000 forks", 2_000, &[], forks);
+/// Tasks that change their CPUs.
+pub const SOAK_AFFINITY: Scenario =
+    soak("soak_affinity", "600,000 changes of affinity", 1_000, &[], affinity);
 /// The machine sleeps.
 pub const SOAK_SUSPEND: Scenario =
     soak("soak_suspend", "suspend to RAM, five times", 200, SOAK_HOTPLUG.complaints, suspend);
@@ -203,10 +205,8 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-fn churn(ctx: &Ctx) -> Result<Outcome> {
+fn forks(ctx: &Ctx) -> Result<Outcome> {
     const FORKS: u64 = 100_000;
-    const CHANGES: u64 = 600_000;
-    const BURST_S: u64 = 10;
     let mut soak = Soak::begin(ctx, [])?;
     let mut forking = Workers::start("forks", [Kind::Fork; 4].map(Spec::new))?;
     forking.wait_begun()?;
@@ -220,7 +220,13 @@ fn churn(ctx: &Ctx) -> Result<Outcome> {
     };
     figure("forks_per_second", forks / began.elapsed().as_secs().max(1), "times");
     drop(forking);
+    soak.end(0)
+}
 
+fn affinity(ctx: &Ctx) -> Result<Outcome> {
+    const CHANGES: u64 = 600_000;
+    const BURST_S: u64 = 10;
+    let mut soak = Soak::begin(ctx, [])?;
     let bound = Workers::start("bound", [Kind::Spin, Kind::Call, Kind::Sleep].map(Spec::new))?;
     let (mut secs, mut changes) = (0, 0);
     while changes < CHANGES {
