@@ -5,19 +5,25 @@
 #ifndef ARTIS_EVENTS_LIFE_BPF_H
 #define ARTIS_EVENTS_LIFE_BPF_H
 
+/* The storage of a task that is there already may be that of an earlier start: it is void. */
+static __always_inline void task_begin_anew(struct task_struct *p, struct artis_task *t)
+{
+	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
+
+	__builtin_memset(t, 0, sizeof(*t));
+	if (f)
+		__builtin_memset(f, 0, sizeof(*f));
+}
+
 s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct artis_task *t =
 		bpf_task_storage_get(&task_stor, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
-
 	if (!t)
 		return -ENOMEM;
-	/* what the scheduler knew of it before CPU hotplug: the storage is still the same */
-	__builtin_memset(t, 0, sizeof(*t));
-	if (f)
-		__builtin_memset(f, 0, sizeof(*f));
+	if (!args->fork)
+		task_begin_anew(p, t);
 	t->fresh = args->fork;
 	/*
 	 * A child begins inside fork. What an existing task does is not known; it
