@@ -24,12 +24,10 @@ char _license[] SEC("license") = "GPL";
 #include "config/sched.bpf.h"
 #include "ledger/cpu.bpf.h"
 #include "report/door.bpf.h"
-#include "ledger/topology.bpf.h"
-#include "ledger/seat.bpf.h"
+#include "ledger/clock.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/cgroup.bpf.h"
 #include "ledger/follow.bpf.h"
-#include "ledger/learn.bpf.h"
 #include "ledger/section.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
@@ -47,14 +45,8 @@ char _license[] SEC("license") = "GPL";
 
 void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct artis_cpu *c = cpu_of(cpu);
-
-	if (rt_is_next(cpu))
-		return;
-	if (c->kind == ARTIS_CPU_RT)
-		dispatch_rt(c, cpu, prev);
-	else
-		dispatch_nrt(c, cpu, prev);
+	if (!rt_is_next(cpu))
+		dispatch(cpu_of(cpu), cpu, prev);
 }
 
 SCX_OPS_DEFINE(artis_ops,

@@ -15,41 +15,26 @@ enum artis_limits {
 	ARTIS_MAX_CPUS = 1024,
 	/* System-call numbers with a class of their own; others endanger. Power of two. */
 	ARTIS_NR_CALLS = 512,
-	/* Waiting tasks that one push looks at before it gives up. */
-	ARTIS_PUSH_SCAN = 16,
-	/* RT CPUs that one NRT CPU looks at when it runs dry. */
-	ARTIS_STEAL_SCAN = 64,
 	/* cgroup levels whose weight counts; deeper ones inherit. */
 	ARTIS_CGROUP_LEVELS = 8,
-	/* Groups of CPUs that share a last-level cache; more are folded. Power of two. */
-	ARTIS_MAX_LLCS = 64,
-	/* NRT CPUs near an RT CPU that an evicted task looks at one by one. */
-	ARTIS_NEAR = 16,
+	/* Groups of CPUs; more are folded. A power of two, and one word has a bit for each. */
+	ARTIS_MAX_GROUPS = 64,
 };
 
-/* No CPU: ends a list in struct artis_topology. */
-#define ARTIS_NO_CPU 0xffff
+/* Where runnable tasks wait: the queues of a group, and that of a CPU (policy/room.h). */
+enum artis_queue {
+	ARTIS_QUEUE_OWN,
+	ARTIS_QUEUE_BOUND,
+	ARTIS_QUEUE_CALM,
+	ARTIS_NR_QUEUES,
+};
 
-/* How it is predicted who will enter the kernel soon (policy/predict.h). */
+/* How it is predicted that a task enters the kernel soon (policy/predict.h). */
 enum artis_predict_rule {
-	/* no prediction: whoever computes now is calm */
-	ARTIS_PREDICT_OFF = 0,
+	/* by the least of the last intervals, in the task's own run time */
+	ARTIS_PREDICT_LEAST = 0,
 	/* the thesis's two tests, in wall time (model section 4) */
 	ARTIS_PREDICT_THESIS = 1,
-	/* the test of its annex C, in wall time */
-	ARTIS_PREDICT_WIP = 2,
-	/* the thesis's two tests, in the task's own run time */
-	ARTIS_PREDICT_RUN = 3,
-	/* by the least of the last intervals instead of their mean, in own run time */
-	ARTIS_PREDICT_LEAST = 4,
-};
-
-/* How an RT CPU hands over an evicted task. */
-enum artis_handover_way {
-	/* through the dispatch queue that NRT CPUs share */
-	ARTIS_HANDOVER_DSQ = 0,
-	/* through the wait-free FIFO of the pair (policy/handover.h) */
-	ARTIS_HANDOVER_FIFO = 1,
 };
 
 /* Which of the two sets a CPU is in. */
@@ -92,27 +77,18 @@ struct artis_policy {
 	u64 sleep_credit_ns;
 	/* own run time that a task may be ahead of the clock when it is queued, ns */
 	u64 lead_max_ns;
-	/* how long a task may wait under an RT task on an RT CPU before NRT CPUs take it back, ns */
-	u64 rescue_ns;
-	/* from 6.19, lazily: how long an RT task may hold an RT CPU before the task that it preempted
-	 * is put back into a queue, ns */
+	/* how long real-time tasks may hold a CPU before what waits for it is offered to others, ns */
 	u64 put_back_ns;
-	/* least time between two balancing passes, ns */
+	/* least time between two looks of a group at the load of another one, ns */
 	u64 balance_ns;
-	/* least time between two passes that even out groups of NRT CPUs, ns */
-	u64 balance_nrt_ns;
 	/* events that one CPU may write into the ring buffer in a second */
 	u64 record_budget;
-	/* what low priorities of RT1+ may have of each second; see policy/rt1.h */
-	u64 rt1_limits;
 	/* K: an attempt is overdue after so many mean periods */
 	u32 predict_k;
 	/* weight of the past in the mean period at each attempt, in 1/2048 */
 	u32 predict_past;
 	/* enum artis_predict_rule */
 	u32 predict_rule;
-	/* enum artis_handover_way */
-	u32 handover;
 	/* imbalance below which nothing moves, percent of the lower load */
 	u32 imbalance_pct;
 	/* moves by one with each change of this struct after load */
@@ -125,29 +101,27 @@ struct artis_policy {
 	u32 poll_fds_max;
 	/* CPU ids below this are looked at: highest possible CPU + 1 */
 	u32 nr_cpus;
+	u32 pad;
 	/* enum artis_call_class by system-call number */
 	u8 call_class[ARTIS_NR_CALLS];
 	/* enum artis_cpu_kind by CPU */
 	u8 cpu_kind[ARTIS_MAX_CPUS];
 };
 
-_Static_assert(sizeof(struct artis_policy) == 13 * 8 + 10 * 4 + 512 + 1024,
+_Static_assert(sizeof(struct artis_policy) == 10 * 8 + 9 * 4 + 512 + 1024 + 4,
 	       "struct artis_policy has padding: both languages must see the same bytes");
-
-/* Tables of system calls for the tasks that a rule names; the first is never used. */
-#define ARTIS_NR_CALL_TABLES 8
 
 /* Where CPUs lie; written by the daemon before it attaches and with each new partition. */
 struct artis_topology {
-	/* group of CPUs with one last-level cache, below ARTIS_MAX_LLCS */
-	u16 llc[ARTIS_MAX_CPUS];
+	/*
+	 * Group of the CPU, below ARTIS_MAX_GROUPS: the NRT CPUs that share a last-level cache and
+	 * have one capacity, and the RT CPUs that are nearest to them.
+	 */
+	u16 group[ARTIS_MAX_CPUS];
 	/* lowest CPU of the same core */
 	u16 core[ARTIS_MAX_CPUS];
 	/* compute capacity, 1 to 1024 (the greatest CPU's) */
 	u16 capacity[ARTIS_MAX_CPUS];
-	/* NRT CPUs, nearest first (same LLC, then same node; another core before the own one,
-	 * greater capacity before less); ARTIS_NO_CPU ends the list */
-	u16 near[ARTIS_MAX_CPUS][ARTIS_NEAR];
 };
 
 #endif /* ARTIS_ABI_CONSTS_H */

@@ -23,24 +23,7 @@ struct artis_producer {
 	u64 who;
 	/* wake-up of the consumer, by number, that this one made last */
 	u32 turn;
-	/* found by --auto-follow, not declared */
-	u32 learned;
-};
-
-/* Wakers of a task that are counted apart, and whom it wakes (policy/follow.h). */
-struct artis_learn {
-	/* artis_who() of each */
-	u64 who[ARTIS_FOLLOW_MAX];
-	/* whom this task woke last */
-	u64 wakee;
-	/* wake-ups by each, fading */
-	u16 times[ARTIS_FOLLOW_MAX];
-	/* wake-ups by anybody or anything, fading */
-	u16 total;
-	/* wake-ups that this task made, and those of another task than the time before, fading */
-	u16 wakes;
-	u16 others;
-	u16 pad;
+	u32 pad;
 };
 
 /* What is remembered of a task that follows or is followed. */
@@ -57,7 +40,6 @@ struct artis_follow {
 	/* wake-ups by producers */
 	u32 turn;
 	u32 pad;
-	struct artis_learn learn;
 };
 
 /* Whom a task is to follow (BPF_PROG_RUN). */
@@ -68,7 +50,7 @@ struct artis_set_follow {
 	u32 producer[ARTIS_FOLLOW_MAX];
 	/* out: the thread id that no task has, 0: all are there */
 	u32 missing;
-	/* out: producers before, declared or learned */
+	/* out: producers before */
 	u32 old_nr;
 	/* out: CPUs where the consumer may run */
 	u32 nr_cpus;
@@ -80,8 +62,6 @@ struct artis_set_follow {
 struct artis_follow_pair {
 	u32 consumer;
 	u32 producer;
-	u32 learned;
-	u32 pad;
 	char consumer_comm[16];
 	char producer_comm[16];
 };

@@ -8,6 +8,7 @@
 #define ARTIS_ABI_STAT_H
 
 #include "hist.h"
+#include "../policy/fair.h"
 #include "../policy/rt1.h"
 
 enum artis_stat {
@@ -27,29 +28,20 @@ enum artis_stat {
 	ARTIS_STAT_EXEMPT_NEW,
 	ARTIS_STAT_EXEMPT_EXEC,
 
-	/* where runnable tasks were sent, and why */
-	ARTIS_STAT_PLACE_NRT_IDLE, /* straight to an idle NRT CPU */
-	ARTIS_STAT_PLACE_NRT_QUEUE, /* to the queue that NRT CPUs share */
-	ARTIS_STAT_PLACE_RT_IDLE, /* calm and preempted, or woken from sleep: to an idle RT CPU */
-	ARTIS_STAT_PLACE_RT_STAY, /* calm, stays on the RT CPU where it computes */
+	/* where runnable tasks were sent */
+	ARTIS_STAT_PLACE_IDLE, /* straight to an idle NRT CPU */
+	ARTIS_STAT_PLACE_BOUND, /* to a group's queue for tasks in the kernel or about to enter it */
+	ARTIS_STAT_PLACE_CALM, /* to a group's queue for tasks expected to compute on */
 	ARTIS_STAT_PLACE_FOLLOW, /* consumer sent where its producers ran */
 	ARTIS_STAT_PLACE_OWN, /* may run on one CPU only: to the queue of that CPU */
 
-	/* what NRT CPUs do for RT CPUs */
-	ARTIS_STAT_PUSH, /* waiting calm task given to an idle RT CPU */
-	ARTIS_STAT_TAKE, /* task taken from an RT CPU's queue by a dry NRT CPU */
-	ARTIS_STAT_RESCUE, /* task taken from under an RT task that stayed too long */
-	ARTIS_STAT_BALANCE_NRT, /* task taken off an RT CPU because that had more load */
-	ARTIS_STAT_BALANCE_RT, /* task moved from one RT CPU to another */
-	ARTIS_STAT_BALANCE_LLC, /* task moved between groups of NRT CPUs */
-	ARTIS_STAT_RETURN, /* RT1+ task sent to an RT CPU: woken, displaced, or its section is over */
+	/* tasks that a CPU took */
+	ARTIS_STAT_TAKE_RT, /* an RT CPU, from the calm queue */
+	ARTIS_STAT_TAKE_GROUP, /* a CPU, from a queue of another group */
+
+	/* RT1+ */
 	ARTIS_STAT_RT1_PREEMPT, /* preemption for an RT1+ task */
 	ARTIS_STAT_RT1_THROTTLE, /* RT1+ tasks used up their share of a second of a CPU */
-
-	/* how evicted tasks leave an RT CPU: see policy/handover.h */
-	ARTIS_STAT_HANDOVER, /* through the FIFO of the pair */
-	ARTIS_STAT_HANDOVER_FULL, /* that was full: through the queue that NRT CPUs share */
-	ARTIS_STAT_HANDOVER_STALE, /* entry of a task that changed state meanwhile: dropped */
 
 	/* is the prediction right? */
 	ARTIS_STAT_MOVE_RT, /* a task that may leave came from an NRT CPU and runs on an RT CPU */
@@ -93,70 +85,63 @@ struct artis_run_causes {
 };
 
 /*
- * One CPU. The first line is what the kernel-entry hook touches; the rest is
- * for context switches and for the daemon, which reads this array by mmap.
- * Written by its own CPU, unless a field says otherwise.
+ * One CPU, for the daemon, which reads this array by mmap, too. The lines differ by who writes
+ * them: what other CPUs write is not on the way of a real-time task.
  */
 struct artis_cpu {
-	/* 0: the ext task running here is in user mode; else enum artis_section */
-	u32 section;
-	/* system-call number of that section */
-	u32 section_nr;
-	/* enum artis_cpu_kind */
+	/* written by this CPU: what the kernel-entry hook touches */
+	/* attempts of the task here since it was last charged */
+	u32 attempts;
+	/* enum artis_section of a section that the registers do not tell: a fault, a death; else 0 */
+	u8 door;
+	/* enum artis_cpu_kind; written with a new partition */
 	u8 kind;
 	/* an ext task runs here */
 	u8 ext_running;
-	/* that task may run on some NRT CPU */
+	/* that task may leave an RT CPU */
 	u8 movable;
-	/* its own queue may hold something; set by whoever inserts */
-	u8 own_hint;
-	/* the ext task running here was calm when it began */
-	u8 curr_calm;
-	/* its table of system calls, 0: the policy's */
-	u8 call_table;
-	/* in ops.cpu_release: what it puts back passes ops.enqueue meanwhile */
-	u8 releasing;
-	u8 pad1;
-	/* attempts of that task since it was last charged */
-	u32 attempts;
-	/* runnable tasks here that may run here only, or on RT CPUs only; changed by any CPU */
-	u32 own_nr;
 	/* when the first of those attempts was, ns */
 	u64 first_attempt_ns;
-	/* when the section began, kept on RT CPUs only; 0: not known */
+	/* when the section that leads to an eviction began, on RT CPUs; 0: none did */
 	u64 section_since_ns;
-	/* virtual time of the ext task running here when it began; read by others */
-	u64 curr_vtime;
-	/* when something was last inserted into its own queue, ns */
-	u64 own_hint_ns;
+	/* why the task here has to leave this RT CPU: see enum artis_causes; 0: it need not */
+	u32 evict_cause;
+	/* enum artis_section in which that task began to run, and in which it was at the last look */
+	u8 began_in;
+	u8 section;
+	/* in ops.cpu_release: what it puts back passes ops.enqueue meanwhile */
+	u8 releasing;
+	/* the task here is in the mask of those that make way (ledger/cpu.bpf.h) */
+	u8 makes_way;
+	/* number of the call of that section */
+	u32 section_nr;
+	u32 pad1;
+	/* what RT1+ tasks used of this second */
+	struct artis_rt1_budget rt1;
+
+	/* written by this CPU at context switches, read by others */
+	/* place in the order of the ext task running here when it began */
+	u64 curr_order __attribute__((aligned(64)));
 	/* thread id of the ext task running here, 0: none */
 	u32 curr_pid;
 	/* its RT1+ priority, 0: an NRT task */
 	u32 curr_rt1;
-	/* rank of the ext task that ran last, if that was preempted, else 0 */
-	u32 left_rt1;
-	/* the rt/dl task that runs here, or the last one, is a kernel thread */
-	u32 rt_kthread;
-	/* rank of the ext task that ran last on this NRT CPU, if it may use RT CPUs, else 0 */
-	u32 rt1_away;
-	/* runnable RT1+ tasks of this RT CPU; changed by any CPU */
-	u32 rt1_nr;
-	/* when an NRT CPU last looked: the RT1+ task that ran here, 0: none; how many waited */
-	u32 rt1_looked_pid;
-	u32 rt1_looked_waiting;
-	/* what RT1+ tasks used of this second */
-	struct artis_rt1_budget rt1;
-	/* why that task has to leave this RT CPU: see enum artis_causes; 0: it need not */
-	u32 evict_cause;
-	/* clock of virtual time among the tasks that may run on this CPU only, or on RT CPUs only */
-	u64 own_clock;
-	/* since when there is always one that may run here only, ns */
-	u64 bound_since_ns;
-	/* weight of the runnable ext tasks of this RT CPU, kernel threads apart; changed by any CPU */
-	u64 weight;
+	/* what its group had when it was last told, 30 fraction bits (policy/load.h), and when */
+	u64 power;
+	u64 power_ns;
 
-	/* real-time share and its culprit */
-	struct artis_rt_share rt;
+	/* changed by any CPU */
+	/* the clock of those that may run on this CPU only */
+	struct artis_clock own __attribute__((aligned(64)));
+	/* a time on it less the same time on the clock of the bound tasks of the group */
+	u64 own_offset;
+	/* runnable tasks that may run here only */
+	u32 own_nr;
+	/* CPUs of this core, if this is its lowest, that run an rt/dl task now; of SMT machines */
+	u32 core_rt;
+
+	/* written by this CPU: real-time share and its culprit */
+	struct artis_rt_share rt __attribute__((aligned(64)));
 	/* the rt/dl task that runs here, or the last one */
 	u32 rt_pid;
 	/* its policy (SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6) */
@@ -166,19 +151,19 @@ struct artis_cpu {
 	/* since when rt/dl tasks hold this CPU, one after another; the same clock */
 	u64 held_since_ns;
 	char rt_comm[16];
+	/* it is a kernel thread */
+	u32 rt_kthread;
+	/* rank of the ext task that ran last, if that was preempted, else 0 */
+	u32 left_rt1;
 
 	/* time of tasks that could leave in endangering sections on this CPU, if it is an RT CPU */
 	u64 residence_ns;
 	u64 residence_max_ns;
 	/* time in ext tasks */
 	u64 ext_ns;
-	/* length of its own queue, of the queue it takes from, when last sampled */
+	/* length of its own queue when last sampled */
 	u32 own_queued;
-	u32 shared_queued;
-	/* entries in the FIFOs that this CPU writes, when last sampled */
-	u32 fifo_queued;
-	/* tasks that began to run here because another CPU pushed or balanced them here */
-	u32 pushed_in;
+	u32 pad3;
 	u64 stat[ARTIS_NR_STATS];
 	/* such sections by their length, those of an RT CPU */
 	struct artis_hist residence;
@@ -198,11 +183,6 @@ struct artis_cpu {
 	u32 pad2;
 	/* when the run under way began, kept while runs are recorded, ns */
 	u64 run_since_ns;
-
-	/* RT CPUs, by id modulo 64, that handed tasks over to this NRT CPU; set by them */
-	u64 inbox __attribute__((aligned(64)));
-	/* lowest virtual time of what this CPU took from there in its present dispatch */
-	u64 came_vtime;
 } __attribute__((aligned(64)));
 
 /* What a task on a CPU is doing in the kernel. */
@@ -210,7 +190,8 @@ enum artis_section {
 	ARTIS_SECTION_NONE = 0,
 	ARTIS_SECTION_SLEEPING = 1, /* a call of the sleeping class */
 	ARTIS_SECTION_CALL = 2, /* an endangering call */
-	ARTIS_SECTION_FAULT = 3, /* a page fault of user mode */
+	ARTIS_SECTION_FAULT = 3, /* a page fault */
+	ARTIS_SECTION_DEATH = 4, /* the death by a signal, which does not return */
 };
 
 /* What the sampling program (BPF_PROG_RUN) returns about now. */

@@ -11,8 +11,9 @@
 enum artis_causes {
 	/* Causes of attempts that are kept apart for one task; further ones count as other. */
 	ARTIS_NR_CAUSES = 8,
-	/* A cause is a system-call number + 1, or a page fault. 0: none. */
+	/* A cause is a system-call number + 1, a page fault, or the death by a signal. 0: none. */
 	ARTIS_CAUSE_FAULT = 0x7fffffff,
+	ARTIS_CAUSE_DEATH = 0x7ffffffe,
 	/* Placements of a task that are remembered. A power of two. */
 	ARTIS_NR_PLACED = 8,
 };
@@ -107,18 +108,23 @@ struct artis_task {
 	struct artis_history history;
 	/* p->se.sum_exec_runtime when it last came to an RT CPU, ns */
 	u64 moved_exec_ns;
-	/* weight with which the task counts in a load; 0 of a kernel thread */
+	/* weight with which the task counts while it is runnable; 1 of a kernel thread */
 	u32 weight;
 	/* artis_inv_weight() of its weight in its cgroup */
 	u32 inv_weight;
-	/* what of it is counted where while it is runnable, 0: nothing (ledger/seat.bpf.h) */
-	u64 counted;
-	/* group of NRT CPUs whose clock its virtual time is relative to */
-	u32 group;
-	/* the partition that the flags below are about */
+	/* what of it is counted there while it is runnable; 0: nothing */
+	u32 counted;
+	/* enum artis_queue whose clock its virtual time is on, of which group, or CPU of it */
+	u8 queue;
+	u8 pad1;
+	u16 where;
+	u16 group;
+	u16 pad3;
+	/* groups that hold an NRT CPU, and an RT CPU, of its affinity; bit n is group n */
+	u64 nrt_groups;
+	u64 rt_groups;
+	/* the partition that these and the flags below are about */
 	u32 partition_gen;
-	/* moves by one each time it is queued: tells stale entries of a FIFO */
-	u32 queued_seq;
 	/* product of the weights of its cgroups, 100 is the default; valid for cgroup_gen */
 	u32 cgroup_weight;
 	u32 cgroup_gen;
@@ -127,16 +133,11 @@ struct artis_task {
 	u32 section_nr;
 	/* the NRT CPU where it ran last */
 	s32 nrt_cpu;
-	/* its affinity holds an NRT CPU */
-	u8 movable;
-	/* its affinity holds an RT CPU */
-	u8 rt_allowed;
-	/* its affinity holds every NRT CPU */
+	/* its affinity holds every NRT CPU, every RT CPU */
 	u8 nrt_all;
+	u8 rt_all;
 	/* forked and never run */
 	u8 fresh;
-	/* its affinity holds one CPU, which is an NRT CPU */
-	u8 bound_nrt;
 	/* it ran on an RT CPU last */
 	u8 on_rt;
 	/* RT1+ priority, 0: it is an NRT task */
@@ -145,16 +146,11 @@ struct artis_task {
 	u8 rt1_rr;
 	/* no RT CPUs for it, whatever its affinity says */
 	u8 rt_forbidden;
-	/* its table of system calls: 0 the policy's, else one of call_tables */
-	u8 call_table;
 	/* all that by the user's own hand, which no rule overrules */
 	u8 by_hand;
-	/* its affinity holds all RT CPUs */
-	u8 rt_all;
 	/* it takes part in following: ARTIS_FOLLOW_* */
 	u8 follow;
-	/* it wakes, and is to wait for the CPU that ops.select_cpu has chosen */
-	u8 follow_waits;
+	u8 pad2[3];
 	/* its place in a queue, while it is an RT1+ task: policy/rt1.h */
 	u64 rt1_order;
 	/* by so much earlier it is queued than its virtual time says, while it waits: policy/fair.h */
@@ -177,15 +173,12 @@ struct artis_set_class {
 	u32 rr;
 	/* no RT CPUs for it */
 	u32 rt_forbidden;
-	/* its table of system calls, below ARTIS_NR_CALL_TABLES; 0: the policy's */
-	u32 call_table;
 	/* by the user's own hand; else a task that was set so stays as it is */
 	u32 by_hand;
-	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, table, by hand */
+	/* what it was: RT1+ priority, round robin, RT CPUs forbidden, by hand */
 	u32 old_rt1;
 	u32 old_rr;
 	u32 old_rt_forbidden;
-	u32 old_call_table;
 	u32 old_by_hand;
 };
 

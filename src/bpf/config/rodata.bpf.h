@@ -8,9 +8,6 @@
 
 struct artis_policy policy SEC(".data.policy");
 
-/* Classes of system calls for tasks of rules that override some; the first is unused. */
-u8 call_tables[ARTIS_NR_CALL_TABLES][ARTIS_NR_CALLS];
-
 /*
  * How an ext task gets out of a CPU's local queue when a real-time task has
  * taken the CPU (docs/decisions/0003-put-back.md).
@@ -26,12 +23,15 @@ const volatile u32 put_back;
 /* to 6.18 ops.dispatch runs before the real-time classes are asked */
 const volatile bool dispatch_before_rt;
 
+/* Some core has several threads. */
+const volatile bool smt;
+
 /* Process id of the daemon. */
 const volatile s32 daemon_tgid;
 
 /* NRT CPUs of the partition. */
 u32 nr_nrt_cpus;
-/* Groups of CPUs with one last-level cache, with or without NRT CPUs among them. */
+/* Groups of CPUs, each with an NRT CPU. */
 u32 nr_groups;
 /* Moves by one with each new partition: tasks look at their affinity again. */
 u32 partition_gen;

@@ -24,32 +24,19 @@ static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
 }
 
 /*
- * @t, which is task @pid, is of another class now: if it waits, its place in the queue is another
+ * @t, which is task @p, is of another class now: if it waits, its place in the queue is another
  * one, and it may come before what runs.
  */
-static __always_inline void class_queued(u32 pid, struct artis_task *t)
+static __always_inline void class_queued(struct task_struct *p, struct artis_task *t)
 {
-	u32 seat = counted_seat(t->counted);
-	u64 vtime = t->vtime;
-	s32 cpu;
+	u32 queue = t->queue, where = t->where;
 
-	if (!seat)
+	if (!t->counted || !requeue(p->pid, dsq_of(queue, where), order_of(t)) || !t->rt1)
 		return;
-	if (seat >= ARTIS_SEAT_GROUP && !t->bound_nrt) {
-		if (!requeue(pid, group_dsq(seat - ARTIS_SEAT_GROUP), order_of(t, vtime)) ||
-		    !t->rt1)
-			return;
-		rt1_queued(seat - ARTIS_SEAT_GROUP);
-		cpu = lower_nrt(t, t->nrt_cpu, -1);
-		if (cpu >= 0)
-			preempt_for_rt1(cpu);
-		return;
-	}
-	cpu = t->bound_nrt ? t->nrt_cpu : (s32)seat - 1;
-	if (!t->movable)
-		vtime -= ARTIS_BOUND_FIRST;
-	if (requeue(pid, own_dsq(cpu), order_of(t, vtime)) && t->rt1 && gives_way(cpu, t->rt1))
-		preempt_for_rt1(cpu);
+	if (queue != ARTIS_QUEUE_OWN)
+		preempt_lower(p, t, queue, where);
+	else if (gives_way(where, t->rt1))
+		preempt_for_rt1(where);
 }
 
 /* @p is of this class from now on. */
@@ -63,16 +50,12 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;
 	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
 	t->rt_forbidden = !!to->rt_forbidden;
-	t->call_table = to->call_table < ARTIS_NR_CALL_TABLES ? to->call_table : 0;
 	t->by_hand = !!to->by_hand;
-	/* which also counts it anew */
-	t->partition_gen = partition_gen - 1;
 	if (c->curr_pid != p->pid || !c->ext_running) {
-		class_queued(p->pid, t);
+		class_queued(p, t);
 		return;
 	}
 	c->curr_rt1 = t->rt1;
-	c->call_table = t->call_table;
 	/* where it may not be, or where others come first now: the queues decide anew */
 	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
@@ -86,7 +69,6 @@ static __always_inline void class_inherit(struct artis_task *t)
 	if (!of)
 		return;
 	t->rt_forbidden = of->rt_forbidden;
-	t->call_table = of->call_table;
 	t->by_hand = of->by_hand;
 	if (!of->rt1 || parent->sched_reset_on_fork) /* the child has it no more */
 		return;
@@ -99,8 +81,7 @@ static __always_inline bool class_differs(const struct artis_task *t,
 					  const struct artis_set_class *to)
 {
 	return t->rt1 != to->rt1 || t->rt1_rr != (to->rt1 && to->rr) ||
-	       t->rt_forbidden != !!to->rt_forbidden || t->call_table != to->call_table ||
-	       t->by_hand != !!to->by_hand;
+	       t->rt_forbidden != !!to->rt_forbidden || t->by_hand != !!to->by_hand;
 }
 
 /* Run by the daemon. Returns 0, or -ESRCH: there is no such task. */
@@ -118,7 +99,6 @@ int artis_set_class(struct artis_set_class *args)
 		args->old_rt1 = t->rt1;
 		args->old_rr = t->rt1_rr;
 		args->old_rt_forbidden = t->rt_forbidden;
-		args->old_call_table = t->call_table;
 		args->old_by_hand = t->by_hand;
 		if ((args->by_hand || !t->by_hand) && class_differs(t, args))
 			class_set(p, t, args);

@@ -11,8 +11,6 @@
 #ifndef ARTIS_EVENTS_ENTRY_BPF_H
 #define ARTIS_EVENTS_ENTRY_BPF_H
 
-#include "../policy/call_class.h"
-
 /*
  * Set by the daemon's first sample, once the kernel has handed the machine over:
  * while it enables a scheduler it suppresses kicks, so bodies on RT CPUs then
@@ -20,24 +18,12 @@
  */
 u32 in_charge;
 
-/* A system call that the table cannot name, since its number is of another ABI. */
-static __always_inline bool is_compat_call(void)
-{
-#ifdef __SCX_TARGET_ARCH_x86
-	/* TS_COMPAT, arch/x86/include/asm/thread_info.h */
-	return bpf_get_current_task_btf()->thread_info.status & 2;
-#elif defined(__SCX_TARGET_ARCH_arm64)
-	/* TIF_32BIT, arch/arm64/include/asm/thread_info.h */
-	return bpf_get_current_task_btf()->thread_info.flags & (1UL << 22);
-#else
-	return false;
-#endif
-}
-
 /* Cause of an eviction from an endangering section. */
 static __always_inline u32 artis_cause(u32 section, u64 nr)
 {
-	return section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT : (u32)nr + 1;
+	if (section == ARTIS_SECTION_FAULT)
+		return ARTIS_CAUSE_FAULT;
+	return section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH : (u32)nr + 1;
 }
 
 /*
@@ -70,21 +56,15 @@ static __always_inline void evict(struct artis_cpu *c, u32 cause)
 /* The task on @c enters system call @nr with these arguments. */
 static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)
 {
-	u32 section = ARTIS_SECTION_CALL;
-	u8 class;
+	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1);
 
-	if (likely(nr < ARTIS_NR_CALLS)) {
-		class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
-		if (unlikely(c->call_table))
-			class = call_tables[c->call_table & (ARTIS_NR_CALL_TABLES - 1)]
-					   [nr & (ARTIS_NR_CALLS - 1)];
-		if (class != ARTIS_CALL_ENDANGERING && !is_compat_call())
-			section = artis_call_section(class, arg0, arg1, policy.poll_fds_max);
-	}
-	c->section = section;
-	if (section != ARTIS_SECTION_CALL)
+	note_section(c, section, nr);
+	if (section != ARTIS_SECTION_CALL) {
+		/* it has returned from the call before */
+		if (unlikely(c->section_since_ns))
+			body_ended(c);
 		return;
-	c->section_nr = nr;
+	}
 	note_attempt(c);
 	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
 	if (watches(ARTIS_WATCH_TASKS))
@@ -118,38 +98,44 @@ int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
 	return 0;
 }
 
+/* The task here is in a section that its registers do not tell. */
+static __always_inline void note_door(struct artis_cpu *c, u32 section)
+{
+	c->door = section;
+	note_attempt(c);
+	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_cause(artis_cause(section, 0));
+	if (c->kind == ARTIS_CPU_RT)
+		evict(c, artis_cause(section, 0));
+}
+
 /* Interrupts are still off here; the kick is taken when the handler turns them on. */
 SEC("tp/exceptions/page_fault_user")
 int artis_page_fault(void *ctx)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (!c->ext_running)
-		return ARTIS_OTHERS_TOO;
-	c->section = ARTIS_SECTION_FAULT;
-	note_attempt(c);
-	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
-	if (watches(ARTIS_WATCH_TASKS))
-		tally_cause(ARTIS_CAUSE_FAULT);
-	if (c->kind == ARTIS_CPU_RT)
-		evict(c, ARTIS_CAUSE_FAULT);
+	if (c->ext_running)
+		note_door(c, ARTIS_SECTION_FAULT);
 	return ARTIS_OTHERS_TOO;
 }
 
 /*
- * The return of a call, hooked only where note_return() is not enough: other
+ * The return of a call, hooked only where the registers at a switch are not enough: other
  * architectures, and the preemption models under which a body may run to its
  * end before the eviction, so that bodies on RT CPUs are counted there, too.
- * Preemptible on 7.x, which does no harm: the section is handed to the task
- * and back if it is preempted in here.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(artis_sys_exit, struct pt_regs *regs, long ret)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (c->ext_running)
-		section_ends(c);
+	if (!c->ext_running)
+		return 0;
+	if (unlikely(c->section_since_ns))
+		body_ended(c);
+	note_section(c, ARTIS_SECTION_NONE, 0);
 	return 0;
 }
 
@@ -164,8 +150,11 @@ int BPF_PROG(artis_fault_end, struct vm_area_struct *vma, unsigned long address,
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (c->ext_running && c->section == ARTIS_SECTION_FAULT && !(ret & VM_FAULT_RETRY))
-		section_ends(c);
+	if (!c->ext_running || c->door != ARTIS_SECTION_FAULT || (ret & VM_FAULT_RETRY))
+		return 0;
+	c->door = ARTIS_SECTION_NONE;
+	if (unlikely(c->section_since_ns))
+		body_ended(c);
 	return 0;
 }
 

@@ -15,6 +15,14 @@ static __always_inline void task_begin_anew(struct task_struct *p, struct artis_
 		__builtin_memset(f, 0, sizeof(*f));
 }
 
+/* Its virtual time is that of the bound tasks near to it. */
+static __always_inline void task_begins(struct artis_task *t)
+{
+	t->queue = ARTIS_QUEUE_BOUND;
+	t->where = t->group = group_of(t->nrt_cpu);
+	t->vtime = clock_at(ARTIS_QUEUE_BOUND, t->group);
+}
+
 s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct artis_task *t =
@@ -36,7 +44,7 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	task_forget_cgroup(t);
 	task_note_weight(p, t, ARTIS_WEIGHT_DEFAULT);
 	task_note_affinity(t, p->cpus_ptr);
-	t->vtime = group_nr(t->group)->clock;
+	task_begins(t);
 	return 0;
 }
 
@@ -55,7 +63,7 @@ void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 		return;
 	task_note_weight(p, t, p->scx.weight);
 	task_note_affinity(t, p->cpus_ptr);
-	t->vtime = group_nr(t->group)->clock;
+	task_begins(t);
 	tell_news(p, ARTIS_NEWS_FROM_RT);
 }
 
@@ -66,9 +74,7 @@ void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 
 	if (t) {
-		seat_leave(t);
-		/* an entry in a FIFO is void now */
-		t->queued_seq++;
+		queue_leave(t);
 		t->stats.ready_ns = 0;
 	}
 	if (is_realtime(p) && has_rt_policy(p))
@@ -102,8 +108,11 @@ void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpuma
 		tell_news(p, ARTIS_NEWS_AFFINITY);
 	if (!scx_bpf_task_running(p) || c->curr_pid != p->pid)
 		return;
-	c->movable = t->movable && !is_kernel_task(p);
-	if (c->kind == ARTIS_CPU_RT && c->movable && c->section >= ARTIS_SECTION_CALL)
+	c->movable = t->nrt_groups && !is_kernel_task(p);
+	if (c->kind != ARTIS_CPU_RT || !c->movable)
+		return;
+	find_section(c, p);
+	if (c->section >= ARTIS_SECTION_CALL)
 		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
@@ -133,13 +142,14 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(artis_init)
 
 	if (!nrt_mask() || !rt_mask())
 		return -EINVAL; /* the daemon did not run artis_set_partition */
-	bpf_for(group, 0, ARTIS_MAX_LLCS) {
-		err = scx_bpf_create_dsq(group_dsq(group), -1);
+	bpf_for(group, 0, ARTIS_MAX_GROUPS) {
+		err = scx_bpf_create_dsq(dsq_of(ARTIS_QUEUE_BOUND, group), -1) ?:
+			      scx_bpf_create_dsq(dsq_of(ARTIS_QUEUE_CALM, group), -1);
 		if (err)
 			return err;
 	}
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		err = scx_bpf_create_dsq(own_dsq(cpu), -1);
+		err = scx_bpf_create_dsq(dsq_of(ARTIS_QUEUE_OWN, cpu), -1);
 		if (err)
 			return err;
 	}

@@ -12,7 +12,8 @@ static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_
 	u64 now = scx_bpf_now();
 
 	if (!c->rt.in_rt) {
-		__sync_fetch_and_add(core_rt_of(cpu), 1);
+		if (smt)
+			__sync_fetch_and_add(core_rt_of(cpu), 1);
 		c->held_since_ns = now;
 	}
 	artis_share_switch(&c->rt, now, true);
@@ -25,7 +26,8 @@ static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_
 
 static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
 {
-	__sync_fetch_and_sub(core_rt_of(cpu), 1);
+	if (smt)
+		__sync_fetch_and_sub(core_rt_of(cpu), 1);
 	artis_share_switch(&c->rt, scx_bpf_now(), false);
 }
 
@@ -48,9 +50,6 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 		rt_ends(c, cpu);
 	if (is && watches(ARTIS_WATCH_TASKS))
 		tally_rt_begins(c, next, prev);
-	/* what was handed over to this CPU is another's to take */
-	if (unlikely(c->inbox) && is && !was)
-		wake_some_nrt();
 	/*
 	 * The ext task that was preempted lies in the local queue now. An RT1+ task has a better
 	 * place, unless it is a kernel thread that came: those are gone soon as a rule.
@@ -63,13 +62,32 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 	return 0;
 }
 
+/* What waits for @cpu alone to look, which a real-time task holds, is offered to an idle CPU. */
+static __always_inline void offer(s32 cpu)
+{
+	u32 group = group_of(cpu);
+	struct artis_masks *m = masks_of(group);
+	s32 idle = -EBUSY;
+
+	if (!m || !m->nrt || !m->rt)
+		return;
+	if (scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group)) > 0)
+		idle = scx_bpf_pick_idle_cpu(cast_mask(m->rt), 0);
+	else if (scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group)) <= 0)
+		return;
+	if (idle < 0)
+		idle = scx_bpf_pick_idle_cpu(cast_mask(m->nrt), 0);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
 /*
  * The load average of the rt class: updated under the runqueue lock at each
  * tick of a real-time task, so it serves as the tick that ops.tick is not.
  * A short real-time task leaves what it preempted in place, at no cost; a long
  * one gives it up here.
  */
-SEC("?tp_btf/pelt_rt_tp")
+SEC("tp_btf/pelt_rt_tp")
 int BPF_PROG(artis_rt_tick, struct rq *rq)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
@@ -82,11 +100,11 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 		rt_begins(c, rq->cpu, p);
 		return 0;
 	}
-	if (put_back != ARTIS_PUT_BACK_LAZY ||
-	    scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
+	if (scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
 		return 0;
-	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
+	offer(rq->cpu);
 	return 0;
 }
 

@@ -8,22 +8,20 @@
 #define ARTIS_EVENTS_RUN_BPF_H
 
 /*
- * In the middle of an endangering section on an RT CPU. Whoever may not leave
- * gets here, and on PREEMPT_RT a task that the rt class moved while it was
- * boosted through a lock and that is an ext task again: it leaves at once.
+ * It is where it may not be: in a section on an RT CPU. A task that may not leave
+ * gets here, one that the user has just forbidden RT CPUs, and on PREEMPT_RT one that the rt class
+ * moved while it was boosted through a lock and that is an ext task again: it leaves at once.
  */
-static __always_inline void resumes_in_section(struct artis_cpu *c, struct artis_task *t,
-					       struct task_struct *p)
+static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, struct artis_task *t,
+					struct task_struct *p)
 {
-	if (!t->movable)
-		return;
-	if (in_charge)
+	if (in_charge && t->section >= ARTIS_SECTION_CALL)
 		c->section_since_ns = scx_bpf_now();
 	if (is_migration_disabled(p))
 		return;
 	count(ARTIS_STAT_EVICTION);
 	c->evict_cause = artis_cause(t->section, t->section_nr);
-	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
@@ -31,39 +29,37 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct artis_cpu *c = cpu_of(cpu);
 	struct artis_task *t = task_of(p);
+	bool rt = c->kind == ARTIS_CPU_RT;
 
 	if (!t)
 		return;
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->fresh = false;
 	t->advance_ns = 0;
-	c->section = t->section;
-	c->section_nr = t->section_nr;
+	c->began_in = t->section;
+	c->door = t->section >= ARTIS_SECTION_FAULT ? t->section : ARTIS_SECTION_NONE;
 	c->attempts = 0;
-	c->curr_vtime = order_of(t, t->vtime);
+	if (t->queue != ARTIS_QUEUE_OWN)
+		queue_join(t, t->queue, group_of(cpu));
+	clock_pick(t);
+	c->curr_order = common_order(order_of(t), t->queue, t->where);
 	c->curr_pid = p->pid;
 	c->curr_rt1 = t->rt1;
-	c->call_table = t->call_table;
-	c->curr_calm = is_calm(t);
-	c->movable = t->movable && !is_kernel_task(p);
-	if (c->kind == ARTIS_CPU_NRT) {
+	c->movable = t->nrt_groups && !is_kernel_task(p);
+	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
+	if (!rt) {
 		t->nrt_cpu = cpu;
 		t->on_rt = false;
-		group_join(t, cpu);
-		c->rt1_away = t->rt_allowed ? t->rt1 : 0;
-		if (unlikely(c->rt1_away))
-			rt1_away_hint = 1;
-	} else if (!t->on_rt && t->movable) {
+	} else if (!t->on_rt && c->movable) {
 		t->on_rt = true;
 		t->moved_exec_ns = t->exec_start_ns;
 		count(ARTIS_STAT_MOVE_RT);
 		if (watches(ARTIS_WATCH_TASKS))
 			t->stats.moves_rt++;
 	}
-	seat_join(t, seat_of_cpu(cpu));
-	clock_pick(t, cpu);
-	if (c->kind == ARTIS_CPU_RT && t->section >= ARTIS_SECTION_CALL && !is_kernel_task(p))
-		resumes_in_section(c, t, p);
+	if (rt && c->movable &&
+	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
+		runs_astray(c, cpu, t, p);
 	/* it was a real-time task until now, and no switch told */
 	if (unlikely(c->rt.in_rt))
 		rt_ends(c, cpu);
@@ -81,12 +77,13 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->ext_running = 0;
 	c->curr_pid = 0;
 	c->curr_rt1 = 0;
+	set_makes_way(c, cpu, false);
 	if (!t)
 		return;
 	c->left_rt1 = runnable ? t->rt1 : 0;
-	settle(c, cpu, t, p);
+	settle(c, t, p);
 	if (!runnable)
-		seat_leave(t);
+		queue_leave(t);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
 	if (unlikely(t->follow))

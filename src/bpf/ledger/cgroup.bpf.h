@@ -57,13 +57,13 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 }
 
 /*
- * Kernel threads and the daemon do not count in the load of a seat: what they do is short, bound
- * to a CPU or not to be moved for balance, and a single one of nice -20 would look like 89 tasks.
+ * Kernel threads and the daemon hardly count in a load: what they do is short, bound to a CPU or
+ * not to be moved for balance, and a single one of nice -20 would look like 89 tasks.
  */
 static void task_note_weight(const struct task_struct *p, struct artis_task *t, u32 weight)
 {
 	weight = artis_weight_in(weight, t->cgroup_weight);
-	t->weight = is_kernel_task(p) || p->tgid == daemon_tgid ? 0 : weight;
+	t->weight = is_kernel_task(p) || p->tgid == daemon_tgid ? ARTIS_WEIGHT_MIN : weight;
 	t->inv_weight = artis_inv_weight(weight);
 }
 

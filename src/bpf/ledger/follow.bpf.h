@@ -13,9 +13,6 @@
 
 #include "../policy/follow.h"
 
-/* --auto-follow: producers are learned from wake-ups. */
-const volatile bool auto_follow;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -93,7 +90,6 @@ static __always_inline bool follow_set(struct artis_follow *f, u32 i, u32 pid)
 	if (!p)
 		return false;
 	e->turn = 0;
-	e->learned = 0;
 	if (follow_remember(p, ARTIS_FOLLOW_PRODUCER))
 		e->who = who_is(p);
 	bpf_task_release(p);
@@ -204,7 +200,6 @@ static __noinline void follow_tell(struct task_struct *p)
 			pair = &follow_pairs.pair[follow_pairs.nr & (ARTIS_FOLLOW_PAIRS - 1)];
 			pair->consumer = p->pid;
 			pair->producer = q->pid;
-			pair->learned = e->learned;
 			__builtin_memcpy(pair->consumer_comm, p->comm, sizeof(pair->consumer_comm));
 			__builtin_memcpy(pair->producer_comm, q->comm, sizeof(pair->producer_comm));
 		}

@@ -6,7 +6,11 @@
 #ifndef ARTIS_LEDGER_PARTITION_BPF_H
 #define ARTIS_LEDGER_PARTITION_BPF_H
 
-static int mask_create(struct bpf_cpumask **slot, u8 kind)
+/*
+ * The mask of the CPUs of @kind in @group, of which ARTIS_MASKS_ALL is all, takes the place of
+ * the one in @slot; an empty one for ARTIS_CPU_ABSENT.
+ */
+static __always_inline int mask_create(struct bpf_cpumask **slot, u32 group, u8 kind)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
 	u32 cpu;
@@ -14,7 +18,9 @@ static int mask_create(struct bpf_cpumask **slot, u8 kind)
 	if (!mask)
 		return -ENOMEM;
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == kind)
+		if (kind != ARTIS_CPU_ABSENT &&
+		    policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == kind &&
+		    (group == ARTIS_MASKS_ALL || group_of(cpu) == group))
 			bpf_cpumask_set_cpu(cpu, mask);
 	}
 	mask = bpf_kptr_xchg(slot, mask);
@@ -23,8 +29,77 @@ static int mask_create(struct bpf_cpumask **slot, u8 kind)
 	return 0;
 }
 
-/* Which of the two masks belong to the partition in the making. */
+/* One of the four masks of @group. */
+static __noinline int group_mask_create(u32 group, u32 which)
+{
+	struct artis_masks *m = masks_of(group);
+
+	if (!m)
+		return -ENOENT;
+	switch (which) {
+	case 0:
+		return mask_create(&m->nrt, group, ARTIS_CPU_NRT);
+	case 1:
+		return mask_create(&m->rt, group, ARTIS_CPU_RT);
+	case 2:
+		return mask_create(&m->calm_nrt, group, ARTIS_CPU_ABSENT);
+	default:
+		return mask_create(&m->calm_rt, group, ARTIS_CPU_ABSENT);
+	}
+}
+
+/* The scratch mask of @cpu, which stays. */
+static __noinline int scratch_create(u32 cpu)
+{
+	u32 zero = 0;
+	struct artis_scratch *s = bpf_map_lookup_percpu_elem(&scratch, &zero, cpu);
+
+	if (!s || s->mask) /* no such CPU, or it has one */
+		return 0;
+	return mask_create(&s->mask, ARTIS_MASKS_ALL, ARTIS_CPU_ABSENT);
+}
+
+/* So many masks of the partition in the making are made: four of each group, one of each CPU. */
 u32 masks_made;
+
+/* The next mask. Returns 1 when all are made. */
+static __noinline int next_mask(void)
+{
+	u32 group = masks_made / 4, groups = ARTIS_MAX_GROUPS + 1;
+
+	if (group < groups)
+		return group_mask_create(group, masks_made % 4);
+	if (masks_made - 4 * groups < policy.nr_cpus)
+		return scratch_create(masks_made - 4 * groups);
+	return 1;
+}
+
+/* CPUs of each group, and what kind each CPU is of. */
+static __noinline void take_over_partition(void)
+{
+	u32 cpu, group;
+
+	bpf_for(group, 0, ARTIS_MAX_GROUPS) {
+		group_nr(group)->nr_cpus = 0;
+		group_nr(group)->nr_nrt = 0;
+		group_nr(group)->power = 0;
+	}
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		struct artis_cpu *c = cpu_of(cpu);
+
+		group = group_of(cpu);
+		c->kind = policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)];
+		c->power = 0;
+		if (c->kind == ARTIS_CPU_ABSENT)
+			continue;
+		if (group >= nr_groups)
+			nr_groups = group + 1;
+		group_nr(group)->nr_cpus++;
+		if (c->kind == ARTIS_CPU_NRT)
+			group_nr(group)->nr_nrt++;
+	}
+	partition_gen++;
+}
 
 /*
  * Run by the daemon after it has written policy.cpu_kind and the topology. The
@@ -38,63 +113,33 @@ u32 masks_made;
 SEC("syscall")
 int artis_set_partition(void *ctx)
 {
-	u32 zero = 0, cpu, nr_nrt = 0, llc;
-	struct artis_masks *m = bpf_map_lookup_elem(&masks, &zero);
 	int err = 0;
+	u32 i;
 
-	if (!m)
-		return -ENOENT;
-	if (!(masks_made & 1))
-		err = mask_create(&m->nrt, ARTIS_CPU_NRT);
-	if (err)
-		return err;
-	masks_made |= 1;
-	err = mask_create(&m->rt, ARTIS_CPU_RT);
-	if (err)
+	bpf_for(i, 0, 4 * (ARTIS_MAX_GROUPS + 1) + ARTIS_MAX_CPUS) {
+		err = next_mask();
+		if (err)
+			break;
+		masks_made++;
+	}
+	if (err < 0)
 		return err;
 	masks_made = 0;
-
-	bpf_for(llc, 0, ARTIS_MAX_LLCS)
-		group_nr(llc)->nr_cpus = 0;
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *c = cpu_of(cpu);
-
-		c->kind = policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)];
-		if (llc_of(cpu) >= nr_groups)
-			nr_groups = llc_of(cpu) + 1;
-		if (c->kind != ARTIS_CPU_NRT)
-			continue;
-		nr_nrt++;
-		group_of(cpu)->nr_cpus++;
-	}
-	nr_nrt_cpus = nr_nrt;
-	partition_gen++;
+	take_over_partition();
 	return 0;
 }
 
 /*
  * Run by the daemon after artis_set_partition while the scheduler is in charge:
- * whoever runs is preempted and placed by the new partition; what waits in a
- * FIFO or an own queue is looked for by the CPUs that now have to.
+ * every task that runs is preempted and placed by the new partition.
  */
 SEC("syscall")
 int artis_look_again(void *ctx)
 {
 	s32 cpu;
 
-	rt_queued_hint = 1;
-	/* again a little later, for who was writing while the lists changed */
-	rings_astray = 3;
-	handover_hint = 1;
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *c = cpu_of(cpu);
-
-		if (c->kind == ARTIS_CPU_ABSENT)
-			continue;
-		if (c->kind == ARTIS_CPU_NRT)
-			__sync_fetch_and_or(&c->inbox, ~0ULL);
-		c->own_hint = 1;
-		if (!c->rt.in_rt)
+		if (cpu_of(cpu)->kind != ARTIS_CPU_ABSENT && !cpu_of(cpu)->rt.in_rt)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	return 0;

@@ -60,25 +60,33 @@ static __always_inline bool is_unsettled(const struct task_struct *p, const stru
 	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
 }
 
-/* What the affinity @mask of a task means for the two sets, and in which group it counts. */
+/* What the affinity @mask of a task means for the two sets and the groups. */
 static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 {
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
+	u64 nrt_groups = 0, rt_groups = 0;
+	u32 group;
 
 	if (!nrt || !rt)
 		return;
-	/* counted by what it was: it is counted again when it is queued or runs next */
-	seat_leave(t);
+	bpf_for(group, 0, nr_groups) {
+		struct artis_masks *m = masks_of(group);
+
+		if (!m || !m->nrt || !m->rt)
+			break;
+		if (bpf_cpumask_intersects(mask, cast_mask(m->nrt)))
+			nrt_groups |= 1ULL << (group & 63);
+		if (bpf_cpumask_intersects(mask, cast_mask(m->rt)))
+			rt_groups |= 1ULL << (group & 63);
+	}
+	t->nrt_groups = nrt_groups;
+	t->rt_groups = rt_groups;
 	t->partition_gen = partition_gen;
-	t->movable = bpf_cpumask_intersects(mask, nrt);
-	t->rt_allowed = !t->rt_forbidden && bpf_cpumask_intersects(mask, rt);
-	t->rt_all = t->rt_allowed && bpf_cpumask_subset(rt, mask);
+	t->rt_all = bpf_cpumask_subset(rt, mask);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
-	t->bound_nrt = t->movable && bpf_cpumask_weight(mask) == 1;
 	if (!bpf_cpumask_test_cpu(t->nrt_cpu, mask) || is_rt_cpu(t->nrt_cpu))
-		t->nrt_cpu = t->movable ? bpf_cpumask_any_and_distribute(mask, nrt) :
+		t->nrt_cpu = nrt_groups ? bpf_cpumask_any_and_distribute(mask, nrt) :
 					  bpf_cpumask_first(nrt);
-	group_join(t, t->nrt_cpu);
 }
 
 /* The partition has changed since @p was queued last. Returns 0. */
@@ -115,8 +123,8 @@ __noinline int note_run(struct artis_history *history, u64 end_ns, u64 run_ns, u
 	return 0;
 }
 
-/* Run time of the task on @c, which is @cpu, since it was last charged becomes virtual time. */
-static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct artis_task *t,
+/* Run time of the task on @c since it was last charged becomes virtual time. */
+static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *t,
 					const struct task_struct *p)
 {
 	u64 run_ns = p->se.sum_exec_runtime - t->exec_start_ns;
@@ -128,8 +136,7 @@ static __always_inline void task_charge(struct artis_cpu *c, s32 cpu, struct art
 		note_run(&t->history, scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts);
 	else
 		t->history.quiet_run_ns += run_ns;
-	if (c->kind == ARTIS_CPU_NRT && t->weight)
-		clock_run(cpu, run_ns);
+	clock_run(t, run_ns);
 	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
 		count(ARTIS_STAT_RT1_THROTTLE);
 	c->ext_ns += run_ns;

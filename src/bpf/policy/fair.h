@@ -3,12 +3,14 @@
  * Weighted virtual time, fair under the constraint (design: model section 7).
  *
  * Every task has a virtual time: its run time, scaled so that a task of weight
- * 100 (nice 0 in a cgroup of default weight) ages 1 ns per ns. The queues are
- * ordered by it. The clock of a group of NRT CPUs moves as the virtual time of
- * its tasks would if they shared by weight what the *NRT* CPUs run: there is the
- * contention, and whoever computes alone on an RT CPU must neither drag the clock
- * ahead (sleepers would lose) nor be punished without limit for time that nobody
- * else could use.
+ * 100 (nice 0 in a cgroup of default weight) ages 1 ns per ns. Queues are ordered
+ * by it. The tasks of one queue of one group share a clock, which moves as their
+ * virtual time would if they shared by weight what they run together.
+ *
+ * Bound tasks have the NRT CPUs only, so the calm ones may get more. Their clocks
+ * are compared with an offset, which forgives what one is ahead of the other by
+ * more than lead_max_ns: who had more since nobody else could use it must not pay
+ * for it without end.
  *
  * Pure: compiled for BPF and for the host (tests/policy.rs).
  */
@@ -21,15 +23,6 @@
 #define ARTIS_WEIGHT_MIN 1
 #define ARTIS_WEIGHT_MAX 1000000
 #define ARTIS_INV_WEIGHT_SHIFT 20
-
-/* A virtual time so far ahead of the clock that no task has it. */
-#define ARTIS_VTIME_FAR (1ULL << 60)
-
-/*
- * Who may run on an RT CPU only comes before its guests, who have other CPUs: the virtual times
- * of the two are on different clocks and are not compared.
- */
-#define ARTIS_BOUND_FIRST (1ULL << 61)
 
 /* order on the circle of 64-bit times: true when @a comes before @b */
 static inline bool artis_before(u64 a, u64 b)
@@ -128,22 +121,29 @@ static inline u64 artis_first_advance(const struct artis_policy *policy, u64 vti
 	return vtime - (clock - policy->sleep_credit_ns - 1);
 }
 
-/* Weight of one CPU's tasks beyond which the clock does not get slower: 50 tasks of weight 100. */
+/* Weight of one CPU's tasks beyond which a clock does not get slower: 50 tasks of weight 100. */
 #define ARTIS_CLOCK_WEIGHT_MAX 5000
 
+/* The clock of the tasks of one queue. */
+struct artis_clock {
+	/* their virtual time, ns at weight 100 */
+	u64 vtime;
+	/* weight of those that are runnable, running ones included */
+	u64 weight;
+};
+
 /*
- * artis_clock_pace - the clock after a task of its group ran for @run_ns
+ * artis_clock_step - by how much a clock moves when one of its tasks has run for @run_ns
  *
- * @weight: sum of the weights of the runnable tasks of the group, the one that ran included
- * @nr_cpus: CPUs of the group
+ * @weight: of its runnable tasks
+ * @nr_cpus: CPUs that run them
  *
- * Everybody's virtual time would move so if the run had been shared by weight. A clock that
- * followed the task that is furthest behind would stand still in a storm of short-lived tasks,
- * each of which begins at the clock, and whoever is ahead of it would wait without end: a
- * light task preempted in an RCU section held up grace periods for 21 s. For the same reason
- * the pace has a lower bound.
+ * A clock that followed the task that is furthest behind would stand still in a storm of
+ * short-lived tasks, each of which begins at the clock, and whoever is ahead of it would wait
+ * without end: a light task preempted in an RCU section held up grace periods for 21 s. For the
+ * same reason the step has a lower bound.
  */
-static inline u64 artis_clock_pace(u64 clock, u64 run_ns, u64 weight, u32 nr_cpus)
+static inline u64 artis_clock_step(u64 run_ns, u64 weight, u32 nr_cpus)
 {
 	u64 most = (u64)ARTIS_CLOCK_WEIGHT_MAX * nr_cpus;
 
@@ -151,13 +151,13 @@ static inline u64 artis_clock_pace(u64 clock, u64 run_ns, u64 weight, u32 nr_cpu
 		weight = most;
 	if (weight < ARTIS_WEIGHT_MIN)
 		weight = ARTIS_WEIGHT_MIN;
-	return clock + run_ns * ARTIS_WEIGHT_DEFAULT / weight;
+	return run_ns * ARTIS_WEIGHT_DEFAULT / weight;
 }
 
 /*
- * artis_clock_catch_up - the clock when a task with @vtime is the next of its group
+ * artis_clock_catch_up - a clock when a task with @vtime is the next to run
  *
- * The clock may lag behind all tasks when those that were behind have ended. By more than
+ * It may lag behind all its tasks when those that were behind have ended. By more than
  * lead_max_ns it must not: who wakes begins near it.
  */
 static inline u64 artis_clock_catch_up(const struct artis_policy *policy, u64 clock, u64 vtime)
@@ -168,17 +168,40 @@ static inline u64 artis_clock_catch_up(const struct artis_policy *policy, u64 cl
 }
 
 /*
+ * artis_offset_next - the offset between two clocks from now on
+ *
+ * @ahead, @behind: two clocks with runnable tasks
+ * @offset: a time on @ahead less the same time on @behind
+ *
+ * Neither clock is ahead of the other by more than lead_max_ns with it.
+ */
+static inline u64 artis_offset_next(const struct artis_policy *policy, u64 ahead, u64 behind,
+				    u64 offset)
+{
+	s64 by = ahead - offset - behind, lead = policy->lead_max_ns;
+
+	if (by > lead)
+		return offset + (by - lead);
+	return by < -lead ? offset + (by + lead) : offset;
+}
+
+/*
  * artis_slice_nrt - run that a task gets on an NRT CPU, ns
  *
- * @waiting: tasks in the queue that it takes from
+ * @weight: of the tasks that wait for the NRT CPUs of the group, or run there
+ * @nr_cpus: these CPUs
  *
- * The shorter, the more wait, so that an evicted task is not held up by a fresh
- * slice of a computing one.
+ * The shorter, the more there are, so that an evicted task is not held up by a fresh slice of a
+ * computing one.
  */
-static inline u64 artis_slice_nrt(const struct artis_policy *policy, u32 waiting)
+static inline u64 artis_slice_nrt(const struct artis_policy *policy, u64 weight, u32 nr_cpus)
 {
-	u64 slice = policy->slice_nrt_ns / (waiting ? waiting : 1);
+	u64 slice = policy->slice_nrt_ns * ARTIS_WEIGHT_DEFAULT * nr_cpus;
 
+	/* a whole slice where no CPU has more than one task of weight 100 */
+	slice /= weight > ARTIS_WEIGHT_MIN ? weight : ARTIS_WEIGHT_MIN;
+	if (slice > policy->slice_nrt_ns)
+		return policy->slice_nrt_ns;
 	return slice < policy->slice_nrt_min_ns ? policy->slice_nrt_min_ns : slice;
 }
 

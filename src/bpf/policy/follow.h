@@ -48,9 +48,6 @@ struct artis_spot {
 	u32 home;
 	/* it is expected to sleep soon, if it runs */
 	u32 ends_soon;
-	/* declared by the user */
-	u32 declared;
-	u32 pad;
 };
 
 /*
@@ -93,7 +90,6 @@ enum artis_follow_way {
 	ARTIS_FOLLOW_NOT, /* the usual rules */
 	ARTIS_FOLLOW_GO, /* it is idle */
 	ARTIS_FOLLOW_WAIT, /* next there, when who runs there sleeps or its slice ends */
-	ARTIS_FOLLOW_QUEUE, /* in the queue of that CPU, by virtual time with those who wait anywhere */
 	ARTIS_FOLLOW_PREEMPT, /* at once, and who runs there makes way */
 };
 
@@ -111,8 +107,6 @@ struct artis_follow_in {
 	bool first;
 	/* who runs there is a producer of the consumer */
 	bool producer;
-	/* which the user said */
-	bool declared;
 	/* and which is expected to sleep soon */
 	bool ends_soon;
 	/* another NRT CPU is idle */
@@ -135,101 +129,15 @@ static inline enum artis_follow_way artis_follow_way(const struct artis_follow_i
 	if (in->held)
 		return ARTIS_FOLLOW_NOT;
 	if (!in->ext_runs || !in->first)
-		return in->rank || in->curr_rank || in->spare ? ARTIS_FOLLOW_NOT :
-								ARTIS_FOLLOW_QUEUE;
+		return ARTIS_FOLLOW_NOT;
 	if (in->rank > in->curr_rank)
 		return in->producer || !in->spare ? ARTIS_FOLLOW_PREEMPT : ARTIS_FOLLOW_NOT;
 	if (in->producer && in->ends_soon &&
-	    (!in->rank || (in->declared && in->rank == in->curr_rank)))
+	    (!in->rank || in->rank == in->curr_rank))
 		return ARTIS_FOLLOW_WAIT;
 	if (in->rank || in->curr_rank || in->spare)
 		return ARTIS_FOLLOW_NOT;
 	return in->behind ? ARTIS_FOLLOW_PREEMPT : ARTIS_FOLLOW_WAIT;
-}
-
-/* Counts of wake-ups are halved when there are so many of them. */
-#define ARTIS_LEARN_FADE 64
-/* Wake-ups from which on something can be said. */
-#define ARTIS_LEARN_LEAST 32
-
-/* artis_learn_woken - the task was woken by @who; 0: by something else, as an interrupt */
-static inline void artis_learn_woken(struct artis_learn *l, u64 who)
-{
-	u32 i, at = ARTIS_FOLLOW_MAX, least = 0;
-
-	if (++l->total >= ARTIS_LEARN_FADE) {
-		l->total /= 2;
-		for (i = 0; i < ARTIS_FOLLOW_MAX; i++)
-			l->times[i] /= 2;
-	}
-	if (!who)
-		return;
-	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
-		if (l->who[i] == who)
-			at = i;
-		if (l->times[i] < l->times[least])
-			least = i;
-	}
-	if (at == ARTIS_FOLLOW_MAX) {
-		/* who wakes it now and then must not put out who wakes it always */
-		if (l->times[least] > 1)
-			return;
-		at = least;
-		l->who[at] = who;
-		l->times[at] = 0;
-	}
-	l->times[at]++;
-}
-
-/* artis_learn_wakes - the task wakes @whom */
-static inline void artis_learn_wakes(struct artis_learn *l, u64 whom)
-{
-	if (++l->wakes >= ARTIS_LEARN_FADE) {
-		l->wakes /= 2;
-		l->others /= 2;
-	}
-	if (l->wakee != whom)
-		l->others++;
-	l->wakee = whom;
-}
-
-/* artis_learn_times - wake-ups of @l's task by @who, of l->total */
-static inline u32 artis_learn_times(const struct artis_learn *l, u64 who)
-{
-	u32 i, times = 0;
-
-	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
-		if (l->who[i] == who)
-			times = l->times[i];
-	}
-	return times;
-}
-
-/*
- * artis_learn_is_producer - has @who been found to be a producer of @l's task?
- *
- * It makes at least a fifth of all wake-ups, and together with others of whom that is true three
- * quarters of them. @by is what it does itself: whoever wakes now one and now another deals out
- * work that is to be done side by side, and is none.
- */
-static inline bool artis_learn_is_producer(const struct artis_learn *l,
-					   const struct artis_learn *by, u64 who)
-{
-	u32 i, sum = 0;
-
-	if (l->total < ARTIS_LEARN_LEAST || artis_learn_times(l, who) * 5 < l->total)
-		return false;
-	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) {
-		if (l->times[i] * 5 >= l->total)
-			sum += l->times[i];
-	}
-	return sum * 4 >= l->total * 3U && by->others * 4 <= by->wakes;
-}
-
-/* artis_learn_has_stopped - a learned producer makes less than a tenth of the wake-ups now */
-static inline bool artis_learn_has_stopped(const struct artis_learn *l, u64 who)
-{
-	return artis_learn_times(l, who) * 10 < l->total;
 }
 
 #endif /* ARTIS_POLICY_FOLLOW_H */

@@ -32,36 +32,13 @@
 /* Fraction bits of a load, in units of weight: 2^33.3 x 2^31.1 / 2^8 fits. */
 #define ARTIS_LOAD_SHIFT 12
 
-/* What balancing knows of an RT CPU, or of the NRT CPUs that share a queue. */
-struct artis_seat {
+/* A group of CPUs as balancing sees it. */
+struct artis_load {
 	/* sum of the weights of its runnable ext tasks, running and queued; 100 is one of nice 0 */
 	u64 weight;
-	/* artis_m_of() of an RT CPU, artis_m_of_power() of a group */
+	/* artis_m_of_power() of what real-time tasks leave of its CPUs */
 	u32 m;
-	/*
-	 * Tasks that wait in its queue and could leave: without those that are bound there, and
-	 * without the one that an RT CPU which runs nothing is about to take. Else a seat with
-	 * nothing to give hides others, and a pass takes back what the last one gave.
-	 */
-	u32 queued;
-	/* runnable RT1+ tasks; of an RT CPU */
-	u32 rt1;
-	/* an RT CPU; else NRT CPUs */
-	u8 rt;
-	/* an rt/dl task runs there now; of an RT CPU */
-	u8 rt_busy;
-	/* and has for so long that nobody should wait beneath it */
-	u8 rt_held;
-	/* a task that may run nowhere else is runnable there; of an RT CPU: guests would wait for it */
-	u8 rt_bound;
-	/* the CPU that acts for this group of NRT CPUs has nothing to run */
-	u8 dry;
-	/* a calm NRT task may wait there: a hint, of NRT CPUs */
-	u8 calm_waiting;
-	/* a calm RT1+ task may wait there: a hint, of NRT CPUs */
-	u8 rt1_waiting;
-	/* shares the last-level cache of the CPU that acts */
-	u8 near;
+	u32 pad;
 };
 
 /*
@@ -131,41 +108,28 @@ static inline u64 artis_load_of(u64 weight, u32 m)
 	       ((u64)(u32)weight * m >> (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT));
 }
 
-/* artis_seat_load - the load of a seat: see artis_load_of() */
-static inline u64 artis_seat_load(const struct artis_seat *s)
-{
-	return artis_load_of(s->weight, s->m);
-}
-
 /*
- * artis_surplus - the weight that evens out two seats when it moves from @e to @r
+ * artis_relieves - does a task of @weight that moves from @from to @to lower the greater load?
  *
- * n = (L_e M_e - L_r M_r) / (M_e + M_r), rounded down; 0 if @r has more. When a
- * weight w has moved, what is left to move is n - w, whatever the two M are.
+ * Moves that do cannot go in circles.
  */
-static inline u64 artis_surplus(const struct artis_seat *e, const struct artis_seat *r)
+static inline bool artis_relieves(const struct artis_load *from, const struct artis_load *to,
+				  u32 weight)
 {
-	u64 more = artis_seat_load(e), less = artis_seat_load(r), m = (u64)e->m + r->m;
-	u32 shift = ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT;
-
-	if (more <= less || !m)
-		return 0;
-	more -= less;
-	/* beyond 2^56 the quotient has 24 bits or more before the shift */
-	return more >> (64 - shift) ? (more / m) << shift : (more << shift) / m;
+	return artis_load_of(to->weight + weight, to->m) < artis_load_of(from->weight, from->m);
 }
 
 /*
  * artis_imbalanced - does the load of @e exceed that of @r by more than @pct percent?
  *
- * @pct: at most 1000. Of two idle seats neither exceeds the other.
+ * @pct: at most 1000. Of two idle groups neither exceeds the other.
  */
-static inline bool artis_imbalanced(const struct artis_seat *e, const struct artis_seat *r, u32 pct)
+static inline bool artis_imbalanced(const struct artis_load *e, const struct artis_load *r, u32 pct)
 {
-	u64 less = artis_seat_load(r);
+	u64 less = artis_load_of(r->weight, r->m);
 
 	/* divided first: 2^57 x 1000 would not fit, and 1/100 of 2^-12 of a weight is nothing */
-	return artis_seat_load(e) > less + less / 100 * pct;
+	return artis_load_of(e->weight, e->m) > less + less / 100 * pct;
 }
 
 #endif /* ARTIS_POLICY_LOAD_H */

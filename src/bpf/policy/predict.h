@@ -202,15 +202,13 @@ static inline bool artis_is_far(const struct artis_policy *policy, u64 since_ns,
  *
  * @now_ns: the scheduler's clock. C is below 2^32 ns and K below 2^29.
  *
- * Without a known interval a task has to run for C x K first, by every rule.
+ * Without a known interval a task has to run for C x K first, by either rule.
  */
 static inline bool artis_is_calm(const struct artis_policy *policy, const struct artis_history *h,
 				 u64 now_ns)
 {
-	u64 since_ns = now_ns > h->last_ns ? now_ns - h->last_ns : 0;
+	u64 long_ns = policy->predict_c_ns * policy->predict_k;
 
-	if (policy->predict_rule == ARTIS_PREDICT_OFF)
-		return true;
 	/*
 	 * The mean is not what a burst is like: one long pause makes fifty short intervals look far
 	 * apart. Of regular and irregular tasks replayed (tests/policy/examples/replay.rs), the rule
@@ -219,19 +217,11 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 	 */
 	if (policy->predict_rule == ARTIS_PREDICT_LEAST)
 		return h->least_run_ns > h->quiet_run_ns + policy->predict_c_ns ||
-		       h->quiet_run_ns >= policy->predict_c_ns * policy->predict_k;
+		       h->quiet_run_ns >= long_ns;
 	if (!h->period_ns)
-		return h->quiet_run_ns >= policy->predict_c_ns * policy->predict_k;
-	switch (policy->predict_rule) {
-	case ARTIS_PREDICT_THESIS:
-		return artis_is_far(policy, since_ns, artis_period(h->period_ns));
-	case ARTIS_PREDICT_WIP:
-		/* K x (t - t_d) >= P, without a product that could overflow */
-		return since_ns >= artis_period(h->period_ns) ||
-		       since_ns * policy->predict_k >= artis_period(h->period_ns);
-	default:
-		return artis_is_far(policy, h->quiet_run_ns, artis_period(h->period_run_ns));
-	}
+		return h->quiet_run_ns >= long_ns;
+	return artis_is_far(policy, now_ns > h->last_ns ? now_ns - h->last_ns : 0,
+			    artis_period(h->period_ns));
 }
 
 #endif /* ARTIS_POLICY_PREDICT_H */

@@ -35,14 +35,11 @@ static inline u64 artis_rt1_order(u32 priority, u64 now_ns)
 	return ((u64)(ARTIS_RT1_MAX - priority) << ARTIS_RT1_PLACE_BITS) + place - ARTIS_RT1_FIRST;
 }
 
-/*
- * Limits of low priorities (rt1_limits): up to four, the lowest first, each of 16 bits: the highest
- * priority that it is for, then a share in percent. Both rise.
- */
-#define ARTIS_RT1_LIMITS 4
-#define ARTIS_RT1_LIMIT(limits, i) ((u32)((limits) >> (16 * (i)) & 0xffff))
-#define ARTIS_RT1_LIMIT_UP_TO(limit) ((limit) & 0xff)
-#define ARTIS_RT1_LIMIT_PCT(limit) ((limit) >> 8)
+/* artis_is_rt1_order - is this the place of an RT1+ task? */
+static inline bool artis_is_rt1_order(u64 order)
+{
+	return order + ARTIS_RT1_FIRST < (u64)(ARTIS_RT1_MAX + 1) << ARTIS_RT1_PLACE_BITS;
+}
 
 /* What RT1+ tasks used of one CPU in the present second. */
 struct artis_rt1_budget {
@@ -59,45 +56,15 @@ static inline u64 artis_rt1_pct_ns(u32 pct)
 }
 
 /*
- * artis_rt1_limit_ns - what RT1+ tasks may have used of a second when one of @priority begins
- *
- * What higher ones used counts, too. So the lower stop earlier, and there is time left for the
- * higher: never is a task stopped while a lower one may run.
- */
-static inline u64 artis_rt1_limit_ns(const struct artis_policy *policy, u32 priority)
-{
-	u32 pct = policy->rt1_budget_pct, i;
-
-	for (i = 0; i < ARTIS_RT1_LIMITS; i++) {
-		u32 limit = ARTIS_RT1_LIMIT(policy->rt1_limits, i);
-
-		if (priority > ARTIS_RT1_LIMIT_UP_TO(limit))
-			continue;
-		if (ARTIS_RT1_LIMIT_PCT(limit) < pct)
-			pct = ARTIS_RT1_LIMIT_PCT(limit);
-		break;
-	}
-	return artis_rt1_pct_ns(pct);
-}
-
-/* Has what was used passed this limit with the last run? */
-static inline bool artis_rt1_passes(u64 limit_ns, u64 before_ns, u64 after_ns)
-{
-	return before_ns < limit_ns && after_ns >= limit_ns;
-}
-
-/*
  * artis_rt1_charge - an RT1+ task ran for @run_ns on this CPU up to @now_ns
  *
- * Returns true when this run is the one that uses up the budget of the second, or what
- * some low priority may have of it.
+ * Returns true when this run is the one that uses up the budget of the second.
  */
 static inline bool artis_rt1_charge(struct artis_rt1_budget *budget,
 				    const struct artis_policy *policy, u64 now_ns, u64 run_ns)
 {
-	u32 second = now_ns >> 30, i;
-	u64 used_ns, before_ns;
-	bool spent;
+	u64 limit_ns = artis_rt1_pct_ns(policy->rt1_budget_pct), before_ns, used_ns;
+	u32 second = now_ns >> 30;
 
 	if (budget->second != second) {
 		budget->second = second;
@@ -108,23 +75,15 @@ static inline bool artis_rt1_charge(struct artis_rt1_budget *budget,
 	if (used_ns > 1ULL << 30)
 		used_ns = 1ULL << 30;
 	budget->used_ns = used_ns;
-	spent = artis_rt1_passes(artis_rt1_pct_ns(policy->rt1_budget_pct), before_ns, used_ns);
-	for (i = 0; i < ARTIS_RT1_LIMITS; i++) {
-		u32 limit = ARTIS_RT1_LIMIT(policy->rt1_limits, i);
-
-		if (limit && artis_rt1_passes(artis_rt1_pct_ns(ARTIS_RT1_LIMIT_PCT(limit)),
-					      before_ns, used_ns))
-			spent = true;
-	}
-	return spent;
+	return before_ns < limit_ns && used_ns >= limit_ns;
 }
 
-/* artis_rt1_throttled - is so much of this second used that none of @priority is to run now? */
+/* artis_rt1_throttled - have RT1+ tasks used up their share of this second? */
 static inline bool artis_rt1_throttled(const struct artis_rt1_budget *budget,
-				       const struct artis_policy *policy, u32 priority, u64 now_ns)
+				       const struct artis_policy *policy, u64 now_ns)
 {
 	return budget->second == (u32)(now_ns >> 30) &&
-	       budget->used_ns >= artis_rt1_limit_ns(policy, priority);
+	       budget->used_ns >= artis_rt1_pct_ns(policy->rt1_budget_pct);
 }
 
 #endif /* ARTIS_POLICY_RT1_H */

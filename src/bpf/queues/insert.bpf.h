@@ -1,258 +1,216 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a verdict becomes a queue entry: the only code that inserts tasks and
- * kicks CPUs for them.
+ * How a task gets into a queue: the only code that inserts tasks and kicks CPUs
+ * for them.
  *
- * An RT CPU's local queue never holds waiting work: what an RT CPU is given
- * goes into its own user queue, from which NRT CPUs can take it back, and its
- * dispatch moves one task at a time.
+ * A task is queued where artis_may_wait() says, and some CPU that takes from
+ * there is sure to look: it is kicked, or it is the CPU whose run queue the task
+ * is on, which looks before it goes idle. One that a real-time task holds does
+ * not; its tick kicks another one (events/rt.bpf.h).
  */
 #ifndef ARTIS_QUEUES_INSERT_BPF_H
 #define ARTIS_QUEUES_INSERT_BPF_H
 
 #include "dsq_id.h"
-
-/* Not static: clang would shrink a flag to one byte and leave its BTF at four. */
-/* Some RT CPU's own queue may hold a task that NRT CPUs could take. A hint: set after inserting. */
-u32 rt_queued_hint;
-
-/*
- * Real-time tasks have held RT CPU @c for so long that no guest should wait beneath it; or one
- * that may run nowhere else has: it comes before all guests.
- */
-static __always_inline bool is_held(const struct artis_cpu *c, u64 now_ns)
-{
-	if (c->rt.in_rt && (s64)(now_ns - c->held_since_ns) >= (s64)policy.rescue_ns)
-		return true;
-	return c->own_nr && (s64)(now_ns - c->bound_since_ns) >= (s64)policy.rescue_ns;
-}
-
-/* Run of a task on NRT CPU @cpu. */
-static __always_inline u64 slice_nrt(s32 cpu)
-{
-	return artis_slice_nrt(&policy, scx_bpf_dsq_nr_queued(nrt_dsq(cpu)));
-}
-
+#include "pick.bpf.h"
 #include "rt1.bpf.h"
-#include "handover.bpf.h"
 
-/* Nobody is far behind the clock or far ahead of it. */
-static __always_inline void clamp_vtime(struct artis_task *t, s32 cpu)
+/*
+ * To 6.18: a real-time task takes the CPU of @c from @p now, and waits for this program to end.
+ */
+static __always_inline bool is_making_way(const struct task_struct *p, const struct artis_cpu *c)
 {
-	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_for(t, cpu), t->inv_weight);
+	return unlikely(c->releasing) && bpf_get_current_task_btf() == p;
 }
 
-/* Weight, places and virtual time as they count from now on, for a task on @cpu. */
-static __always_inline void refresh(struct task_struct *p, struct artis_task *t, s32 cpu)
+/*
+ * Task @p, which is queued on @c, cannot migrate. Each program of ours that runs is one of the
+ * current task's reasons (__bpf_prog_enter(), kernel/bpf/trampoline.c); is_migration_disabled()
+ * knows of one. A task that makes way is still the current one: ops.cpu_release and ops.enqueue.
+ */
+static __always_inline bool cannot_migrate(const struct task_struct *p, const struct artis_cpu *c)
 {
+	if (is_making_way(p, c))
+		return p->migration_disabled > (__scx_prolog_disables_migration ? 2 : 0);
+	return is_migration_disabled(p);
+}
+
+/* What matters of @p for where it may wait. @woken: it wakes, from a call if it is in one. */
+static __always_inline void facts_of(struct artis_facts *f, struct task_struct *p,
+				     const struct artis_task *t, s32 cpu, u32 section, bool pinned,
+				     bool woken)
+{
+	f->nrt_groups = t->nrt_groups;
+	f->rt_groups = t->rt_groups;
+	f->cpu = cpu;
+	f->pinned = pinned || p->nr_cpus_allowed == 1;
+	f->calm = is_calm(t);
+	f->inside = section != (woken ? ARTIS_SECTION_SLEEPING : ARTIS_SECTION_NONE);
+	f->kernel = is_kernel_task(p);
+	f->unsettled = is_unsettled(p, t);
+	f->rt_forbidden = t->rt_forbidden;
+}
+
+/* The group where the task of @f waits: @prefer, if it may, else the first where it may. */
+static __always_inline u32 group_for(const struct artis_facts *f, u32 prefer)
+{
+	u64 groups = f->nrt_groups ? f->nrt_groups : f->rt_groups;
+
+	if (likely(groups >> (prefer & 63) & 1))
+		return prefer;
+	return artis_log2(groups & -groups) & (ARTIS_MAX_GROUPS - 1);
+}
+
+/* @t waits in @queue of @where from now on; @slice_ns is its next run. */
+static __always_inline void insert(struct task_struct *p, struct artis_task *t, u32 queue,
+				   u32 where, u64 slice_ns, u64 enq_flags)
+{
+	scx_bpf_dsq_insert_vtime(p, dsq_of(queue, where), slice_ns, order_of(t), enq_flags);
+	count_why(t, queue == ARTIS_QUEUE_OWN	? ARTIS_STAT_PLACE_OWN :
+		     queue == ARTIS_QUEUE_BOUND ? ARTIS_STAT_PLACE_BOUND :
+						  ARTIS_STAT_PLACE_CALM);
+}
+
+/* Its clock, weight and virtual time are those of @queue of @where. */
+static __always_inline void join(struct task_struct *p, struct artis_task *t, u32 queue, u32 where,
+				 bool woken)
+{
+	u32 group = t->group;
+
 	task_refresh_weight(p, t);
-	clamp_vtime(t, cpu);
-}
-
-/* A task that runs alone on an RT CPU has had so much more than those who wait. */
-static __always_inline bool is_ahead(const struct artis_task *t)
-{
-	u64 clock = group_nr(t->group)->clock;
-
-	return artis_before(artis_vtime_latest(&policy, clock, t->inv_weight), t->vtime);
+	queue_join(t, queue, where);
+	if (woken || t->group != group)
+		clamp_vtime(t);
 }
 
 /*
- * An idle NRT CPU that @p may use, its idle bit taken, or a negative number.
- * The one where it ran last is preferred for its caches if it shares the last
- * level of @here's, then the nearest to @here; one whose core a real-time task
- * uses comes after all others.
+ * Take @cpu from a calm task for one with @order, if that comes far before it. Tasks that enter
+ * the kernel all the time make way soon enough by themselves: preempting those costs more than it
+ * gives.
  */
-__noinline s32 pick_idle_nrt(struct task_struct *p __arg_trusted,
-			     struct artis_task *t __arg_nonnull, s32 here)
-{
-	const struct cpumask *nrt;
-	s32 cpu = t->nrt_cpu, shared_core = -EBUSY;
-	u32 i;
-
-	if (likely(!*core_rt_of(cpu)) && (nr_groups == 1 || llc_of(cpu) == llc_of(here)) &&
-	    scx_bpf_test_and_clear_cpu_idle(cpu))
-		return cpu;
-	if (nr_nrt_cpus == 1)
-		return *core_rt_of(cpu) && scx_bpf_test_and_clear_cpu_idle(cpu) ? cpu : -EBUSY;
-	if (!has_idle(nrt_mask()))
-		return -EBUSY;
-	bpf_for(i, 0, ARTIS_NEAR) {
-		cpu = near_of(here, i);
-		if (cpu == ARTIS_NO_CPU)
-			break;
-		if (unlikely(!t->nrt_all) && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			continue;
-		if (unlikely(*core_rt_of(cpu))) {
-			if (shared_core < 0)
-				shared_core = cpu;
-			continue;
-		}
-		if (scx_bpf_test_and_clear_cpu_idle(cpu))
-			return cpu;
-	}
-	if (unlikely(shared_core >= 0) && scx_bpf_test_and_clear_cpu_idle(shared_core))
-		return shared_core;
-	/* beyond the near ones any will do */
-	if (nr_nrt_cpus <= ARTIS_NEAR || !t->nrt_all)
-		return -EBUSY;
-	nrt = nrt_mask();
-	return nrt ? scx_bpf_pick_idle_cpu(nrt, 0) : -EBUSY;
-}
-
-/* Some idle NRT CPU shall look for work. */
-static __always_inline void wake_some_nrt(void)
-{
-	const struct cpumask *nrt = nrt_mask();
-	s32 cpu = nrt ? scx_bpf_pick_idle_cpu(nrt, 0) : -EBUSY;
-
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-}
-
-/* An idle RT CPU that @p may use, its idle bit taken, or a negative number. */
-static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task *t)
-{
-	const struct cpumask *rt = rt_mask();
-	s32 cpu;
-
-	if (!t->rt_allowed || !rt)
-		return -EBUSY;
-	cpu = scx_bpf_pick_idle_cpu(rt, 0);
-	if (cpu < 0 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-		return cpu;
-	/* Not for this task: put the idle bit back by letting the CPU look once. */
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (is_rt_cpu(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-		    scx_bpf_test_and_clear_cpu_idle(cpu))
-			return cpu;
-	}
-	return -EBUSY;
-}
-
-/*
- * Take NRT CPU @cpu from a computing task for one with virtual time @vtime, if
- * that is far behind. Tasks that enter the kernel all the time make way soon
- * enough by themselves: preempting those costs more than it gives.
- */
-static __always_inline void preempt_if_behind(s32 cpu, u64 vtime)
+static __always_inline bool preempt_if_behind(s32 cpu, u64 order)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
-	/* by virtual time among NRT tasks only */
-	if (unlikely(c->curr_rt1))
-		return;
-	if (c->kind != ARTIS_CPU_NRT || !c->ext_running || !c->curr_calm ||
-	    !artis_preempts(&policy, vtime, c->curr_vtime))
-		return;
+	if (!c->makes_way || !c->ext_running ||
+	    !artis_preempts(&policy, order, c->curr_order))
+		return false;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	count(ARTIS_STAT_PREEMPT);
-}
-
-/* From RT CPU @here to NRT CPU @to without waiting, if that is possible. */
-static __always_inline bool insert_handover(struct task_struct *p, struct artis_task *t, s32 here,
-					    s32 to, bool idle)
-{
-	if (policy.handover != ARTIS_HANDOVER_FIFO || !hand_over(p, t, here, to))
-		return false;
-	/* one that computes looks at once, and goes on if its task comes first; others look soon */
-	if (idle || cpu_of(to)->curr_calm || unlikely(t->rt1))
-		scx_bpf_kick_cpu(to, idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
 	return true;
 }
 
-/* The queue of NRT CPU @to and its group; @idle: its idle bit was taken for this task. */
-__noinline bool insert_group(struct task_struct *p __arg_trusted,
-			     struct artis_task *t __arg_nonnull, s32 to, bool idle, u64 enq_flags)
+/* Tasks that may run on @cpu only, for now or for good. */
+static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
+					u64 enq_flags)
 {
-	s32 me = bpf_get_smp_processor_id();
+	struct artis_cpu *c = cpu_of(cpu);
 
-	count_why(t, idle ? ARTIS_STAT_PLACE_NRT_IDLE : ARTIS_STAT_PLACE_NRT_QUEUE);
-	if (is_rt_cpu(me) && insert_handover(p, t, me, to, idle))
-		return true;
-	group_join(t, to);
-	seat_join(t, seat_of_cpu(to));
-	scx_bpf_dsq_insert_vtime(p, nrt_dsq(to), slice_away(t, slice_nrt(to)),
-				 order_of(t, t->vtime), enq_flags);
-	if (idle)
-		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
-	return false;
-}
-
-/*
- * The NRT CPUs: an idle one, or the one that the task may preempt, or whichever
- * of the group is free first. @here is the CPU that holds the task's runqueue.
- */
-static __always_inline void insert_nrt(struct task_struct *p, struct artis_task *t, s32 here,
-				       bool calm, u64 enq_flags)
-{
-	s32 idle, to, lower = -EBUSY;
-
-	/* alone on an NRT CPU that goes idle: only this wakes it (kernel.md 3.1) */
-	if ((enq_flags & SCX_ENQ_LAST) && !is_rt_cpu(here) &&
-	    bpf_cpumask_test_cpu(here, p->cpus_ptr)) {
-		insert_group(p, t, here, false, enq_flags);
-		scx_bpf_kick_cpu(here, 0);
-		return;
-	}
-	idle = pick_idle_nrt(p, t, here);
-	to = idle >= 0 ? idle : t->nrt_cpu;
-	if (unlikely(t->rt1) && idle < 0) {
-		lower = t->nrt_all ? lower_nrt(t, here, -1) : lower_allowed(p, t, ARTIS_CPU_NRT);
-		if (lower >= 0)
-			to = lower;
-	}
-	if (insert_group(p, t, to, idle >= 0, enq_flags) || idle >= 0)
-		return;
-	if (unlikely(t->rt1)) {
-		rt1_queued(llc_of(to));
-		if (lower >= 0)
-			preempt_for_rt1(lower);
-		return;
-	}
-	if (calm && t->rt_allowed)
-		group_of(t->nrt_cpu)->calm_hint = 1;
-	if (t->nrt_cpu != here || (enq_flags & SCX_ENQ_WAKEUP))
-		preempt_if_behind(t->nrt_cpu, t->vtime);
-}
-
-/* The own queue of @cpu. The caller wakes the CPU if it must. */
-static __always_inline void insert_own(struct task_struct *p, struct artis_task *t, s32 cpu,
-				       u64 slice_ns, u64 order, u64 enq_flags)
-{
-	seat_join(t, seat_of_cpu(cpu));
-	scx_bpf_dsq_insert_vtime(p, own_dsq(cpu), slice_ns, order, enq_flags);
-	cpu_of(cpu)->own_hint_ns = scx_bpf_now();
-	cpu_of(cpu)->own_hint = 1;
-}
-
-/* Order of @t in the own queue of RT CPU @cpu: guests are all on the clock of its nearest group. */
-static __always_inline u64 rt_vtime(struct artis_task *t, s32 cpu)
-{
-	if (!t->movable)
-		return order_of(t, t->vtime - ARTIS_BOUND_FIRST);
-	group_join(t, near_of(cpu, 0));
-	return order_of(t, t->vtime);
-}
-
-/* An NRT CPU has put tasks into the own queue of RT CPU @cpu. */
-static __always_inline void gave_to_rt(s32 cpu)
-{
-	cpu_of(cpu)->own_hint = 1;
-	rt_queued_hint = 1;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-}
-
-/* The own queue of RT CPU @cpu, for a calm task that NRT CPUs may take back. */
-static __always_inline void insert_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
-					 u64 enq_flags)
-{
-	insert_own(p, t, cpu, slice_rt(t), rt_vtime(t, cpu), enq_flags);
-	if (!rt_queued_hint)
-		rt_queued_hint = 1;
-	if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
+	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
+	/* per-CPU kernel threads serve the CPU itself, a migration-disabled task may hold a lock */
+	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
+		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);
+	insert(p, t, ARTIS_QUEUE_OWN, cpu, policy.slice_nrt_ns, enq_flags);
+	if (unlikely(t->rt1) && gives_way(cpu, t->rt1)) {
 		preempt_for_rt1(cpu);
+	} else if (is_rt_cpu(cpu) && c->ext_running && (enq_flags & SCX_ENQ_WAKEUP)) {
+		/* computing tasks are guests there */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	} else if (!preempt_if_behind(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu))) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	}
+}
+
+/* An idle CPU for @p, which is to wait in @queue of @group, or a negative number. */
+static __always_inline s32 idle_for(struct task_struct *p, struct artis_task *t, u32 queue,
+				    u32 group)
+{
+	s32 cpu = -EBUSY;
+
+	if (unlikely(t->rt1) && queue == ARTIS_QUEUE_CALM)
+		cpu = pick_idle_rt(p, t, group);
+	if (cpu < 0 && likely(t->nrt_groups))
+		cpu = pick_idle_nrt(p, t, group);
+	if (cpu < 0 && queue == ARTIS_QUEUE_CALM)
+		cpu = pick_idle_rt(p, t, group);
+	return cpu;
+}
+
+/* RT1+ task @p has been queued in @group, and no CPU is idle: one whose task is lower takes it. */
+__noinline bool preempt_lower(struct task_struct *p __arg_trusted,
+			      struct artis_task *t __arg_nonnull, u32 queue, u32 group)
+{
+	s32 cpu = -EBUSY;
+
+	if (queue == ARTIS_QUEUE_CALM)
+		cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
+	if (cpu < 0)
+		cpu = pick_lower(p, t, group, ARTIS_CPU_NRT);
+	if (cpu < 0)
+		return false;
+	preempt_for_rt1(cpu);
+	return true;
+}
+
+/* A task with @order waits in the bound queue of @group: a calm one makes way, if it should. */
+static __always_inline bool preempt_calm(struct task_struct *p, struct artis_task *t, u32 group,
+					 u64 order)
+{
+	s32 cpu = t->nrt_cpu;
+
+	if (!group_nr(group)->clock[ARTIS_QUEUE_CALM].weight)
+		return false;
+	if (likely(t->nrt_groups) && group_of(cpu) == group && preempt_if_behind(cpu, order))
+		return true;
+	cpu = pick_calm(p, group, t->nrt_groups ? ARTIS_CPU_NRT : ARTIS_CPU_RT);
+	return cpu >= 0 && preempt_if_behind(cpu, order);
+}
+
+/* Tasks that may run on several CPUs: a queue of a group. @cpu is that of their run queue. */
+static __always_inline void enqueue_group(struct task_struct *p, struct artis_task *t,
+					  const struct artis_facts *f, u64 enq_flags)
+{
+	u32 queue = artis_queue_of(f), group;
+	bool woken = enq_flags & SCX_ENQ_WAKEUP;
+	s32 cpu = f->cpu, to = -EBUSY;
+	/* that CPU takes from the queue itself before it goes idle */
+	bool here = (queue == ARTIS_QUEUE_CALM || !is_rt_cpu(cpu)) &&
+		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	bool last = here && (enq_flags & SCX_ENQ_LAST);
+	/* while a real-time task waits for this program no other place is looked for */
+	bool waits = here && is_making_way(p, cpu_of(cpu));
+	u64 order;
+
+	group = group_of(here ? cpu : t->nrt_cpu);
+	if (!last && !waits) {
+		to = idle_for(p, t, queue, group);
+		if (to >= 0)
+			group = group_of(to);
+	}
+	group = group_for(f, group);
+	join(p, t, queue, group, woken);
+	if (unlikely(is_rcu_reader(p)))
+		t->advance_ns = artis_reader_advance(t->vtime, clock_at(queue, group));
+	insert(p, t, queue, group, slice_nrt(t, group), enq_flags);
+	if (last)
+		/* only this wakes it (kernel.md 3.1) */
+		scx_bpf_kick_cpu(cpu, 0);
+	if (waits || last)
+		return;
+	if (to >= 0) {
+		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
+		return;
+	}
+	if (unlikely(t->rt1)) {
+		if (preempt_lower(p, t, queue, group))
+			return;
+	} else if (woken || queue == ARTIS_QUEUE_BOUND) {
+		order = common_order(order_of(t), queue, group);
+		if (preempt_calm(p, t, group, order))
+			return;
+	}
+	if (!here)
+		scx_bpf_kick_cpu(t->nrt_cpu, SCX_KICK_IDLE);
 }
 
 #endif /* ARTIS_QUEUES_INSERT_BPF_H */

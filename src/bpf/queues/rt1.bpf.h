@@ -2,7 +2,7 @@
 /*
  * RT1+ tasks in the queues: they lie in the same ones as all others, before
  * them (policy/rt1.h). Here is what they have besides: turns, a CPU to take from
- * somebody lower, and the end of what they may use of a second.
+ * a lower task, and the end of what they may use of a second.
  */
 #ifndef ARTIS_QUEUES_RT1_BPF_H
 #define ARTIS_QUEUES_RT1_BPF_H
@@ -14,13 +14,9 @@
 #define ARTIS_RT1_SLICE_NRT_NS 1000000
 
 /* So many RT1+ tasks at the head of a queue are passed over for the first that is none. */
-#define ARTIS_RT1_SCAN 512
-
-/* Some group's queue may hold an RT1+ task; a hint, as those of the groups. */
-u32 rt1_waits;
-
-/* Some NRT CPU may run an RT1+ task that may use RT CPUs; a hint, as those of the groups. */
-u32 rt1_away_hint;
+#define ARTIS_RT1_SCAN 64
+/* So many CPUs are looked at for one that runs a lower RT1+ task. */
+#define ARTIS_RT1_LOOK 32
 
 static __always_inline u64 turn_ns(void)
 {
@@ -34,12 +30,17 @@ static __always_inline u64 slice_rt(const struct artis_task *t)
 								       policy.slice_rt_ns;
 }
 
-/* Slice of @t on an NRT CPU, where others would have @ns. */
-static __always_inline u64 slice_away(const struct artis_task *t, u64 ns)
+/* Slice of @t on an NRT CPU of @group. */
+static __always_inline u64 slice_nrt(const struct artis_task *t, u32 group)
 {
-	return unlikely(t->rt1) && t->rt_allowed && ns > ARTIS_RT1_SLICE_NRT_NS ?
-		       ARTIS_RT1_SLICE_NRT_NS :
-		       ns;
+	struct artis_group *g = group_nr(group);
+
+	if (unlikely(t->rt1) && t->rt_groups && !t->rt_forbidden)
+		return ARTIS_RT1_SLICE_NRT_NS;
+	return artis_slice_nrt(&policy,
+			       g->clock[ARTIS_QUEUE_BOUND].weight +
+				       g->clock[ARTIS_QUEUE_CALM].weight,
+			       g->nr_nrt);
 }
 
 /* Its place among its equals is the last one from now on. */
@@ -72,21 +73,15 @@ static __always_inline void take_place(const struct task_struct *p, struct artis
 }
 
 /* The rest of is_throttled(). Global: verified once in each program. */
-__noinline bool rt1_throttled(struct artis_cpu *c __arg_nonnull, u32 rank)
+__noinline bool rt1_throttled(struct artis_cpu *c __arg_nonnull)
 {
-	return artis_rt1_throttled(&c->rt1, &policy, rank, scx_bpf_now());
+	return artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
 }
 
-/* RT1+ tasks have used up what those of @rank may have of this second of @c. */
-static __always_inline bool is_throttled(struct artis_cpu *c, u32 rank)
+/* RT1+ tasks have used up their share of this second of @c. */
+static __always_inline bool is_throttled(struct artis_cpu *c)
 {
-	return unlikely(c->rt1.used_ns) && rt1_throttled(c, rank);
-}
-
-/* Task @t is not among those who have used up their share of this second of @c. */
-static __always_inline bool may_go_on(struct artis_cpu *c, const struct artis_task *t)
-{
-	return !t->rt1 || !is_throttled(c, t->rt1);
+	return unlikely(c->rt1.used_ns) && rt1_throttled(c);
 }
 
 /* RB_EMPTY_NODE(), include/linux/rbtree.h: a node in no tree is its own parent. */
@@ -140,95 +135,31 @@ __noinline bool gives_way(s32 cpu, u32 rank)
 	if (c->curr_rt1 >= rank)
 		return false;
 	/* a lower RT1+ task may go on there after the second is used up, so a higher one may, too */
-	if (!c->curr_rt1 && is_throttled(c, rank))
+	if (!c->curr_rt1 && is_throttled(c))
 		return false;
 	if (!c->rt.in_rt)
 		return !has_rt_task(cpu);
 	return c->rt_kthread && (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
 }
 
-/* So many RT1+ tasks wait on RT CPU @c, or are on their way to it. */
-static __always_inline u32 rt1_waiting(const struct artis_cpu *c)
-{
-	return c->rt1_nr - !!(c->curr_rt1 && c->rt1_nr);
-}
-
-/* The RT1+ task that runs on RT CPU @c ran there when an NRT CPU last looked. */
-static __always_inline bool rt1_stays(const struct artis_cpu *c)
-{
-	return unlikely(c->curr_rt1) && c->curr_pid == c->rt1_looked_pid;
-}
-
 /*
- * The RT CPU with the lowest rank below @t's, or a negative number; of equal ones the one that
- * real-time tasks use least, since those displace it. Not one that another RT1+ task is on its way
- * to. Looks at each CPU once.
+ * A CPU of @kind for RT1+ task @p, whose task is lower, or a negative number: one that runs a calm
+ * NRT task, else that with the lowest rank.
  */
-__noinline s32 lower_rt(struct artis_task *t)
+__noinline s32 pick_lower(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+			  u32 group, u32 kind)
 {
-	s32 cpu, best = -EBUSY;
-	u32 rank, share = 0;
+	s32 cpu = pick_calm(p, group, kind), best = -EBUSY;
+	u32 rank = t->rt1, i;
 
-	if (!t || !t->rt_allowed)
-		return -EBUSY;
-	rank = t->rt1;
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *c = cpu_of(cpu);
-
-		if (c->kind != ARTIS_CPU_RT || rt1_waiting(c))
-			continue;
-		if (c->curr_rt1 == rank && best >= 0 && c->rt.avg >= share)
-			continue;
-		if (!gives_way(cpu, best >= 0 ? rank + 1 : rank))
-			continue;
-		rank = c->curr_rt1;
-		share = c->rt.avg;
-		best = cpu;
-	}
-	return best;
-}
-
-/*
- * NRT CPU @c runs an RT1+ task that may use RT CPUs, and did so at the look before: may it go to one
- * now? Slices end at ticks, which can be 10 ms apart.
- */
-__noinline bool could_return(struct artis_cpu *c)
-{
-	u32 rank, pid;
-	s32 cpu;
-
-	if (!c || !c->ext_running || !c->rt1_away)
-		return false;
-	rt1_away_hint = 1;
-	rank = c->rt1_away;
-	pid = c->curr_pid;
-	if (c->rt1_looked_pid != pid) {
-		c->rt1_looked_pid = pid;
-		return false;
-	}
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *rt = cpu_of(cpu);
-
-		if (rt->kind == ARTIS_CPU_RT && !rt1_waiting(rt) && gives_way(cpu, rank))
-			return true;
-	}
-	return false;
-}
-
-/* The NRT CPU near @here, but not @except, with the lowest rank below @t's, or a negative number. */
-__noinline s32 lower_nrt(struct artis_task *t, s32 here, s32 except)
-{
-	s32 cpu, best = -EBUSY;
-	u32 rank, i;
-
-	if (!t)
-		return -EBUSY;
-	rank = t->rt1;
-	bpf_for(i, 0, ARTIS_NEAR) {
-		cpu = near_of(here, i);
-		if (cpu == ARTIS_NO_CPU)
+	if (cpu >= 0 && gives_way(cpu, rank))
+		return cpu;
+	bpf_for(i, 0, ARTIS_RT1_LOOK) {
+		if (i >= policy.nr_cpus)
 			break;
-		if (cpu == except || !gives_way(cpu, rank))
+		cpu = ((u32)t->nrt_cpu + i) % policy.nr_cpus;
+		if (cpu_of(cpu)->kind != kind || !gives_way(cpu, rank) ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		rank = cpu_of(cpu)->curr_rt1;
 		best = cpu;
@@ -236,34 +167,6 @@ __noinline s32 lower_nrt(struct artis_task *t, s32 here, s32 except)
 			break;
 	}
 	return best;
-}
-
-/* The same for a task that may not run on all CPUs of the kind. */
-__noinline s32 lower_allowed(struct task_struct *p __arg_trusted,
-			     struct artis_task *t __arg_nonnull, u32 kind)
-{
-	u32 rank = t->rt1;
-	s32 cpu, best = -EBUSY;
-
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *c = cpu_of(cpu);
-
-		if (c->kind != kind || !gives_way(cpu, rank) ||
-		    (kind == ARTIS_CPU_RT && rt1_waiting(c)) ||
-		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			continue;
-		rank = c->curr_rt1;
-		best = cpu;
-	}
-	return best;
-}
-
-/* An RT1+ task was put into the queue of @group. */
-static __always_inline void rt1_queued(u32 group)
-{
-	group_nr(group)->rt1_hint = 1;
-	if (!rt1_waits)
-		rt1_waits = 1;
 }
 
 /* @cpu looks for its next task at once: an RT1+ task has come that is higher than what runs there. */
@@ -277,43 +180,26 @@ static __always_inline void preempt_for_rt1(s32 cpu)
 }
 
 /*
- * RT1+ tasks have used up their share of this second of @cpu, all or the lower ones: the first of
- * @dsq that may still run does so now, if there is one. Without that, an endless RT1+ task would
- * be the end of all others, kernel threads and the daemon among them, as with the kernel's
- * own class before it had a throttle.
+ * RT1+ tasks have used up their share of this second of @cpu: the first of @dsq that is none runs
+ * now, if there is one. Without that, an endless RT1+ task would be the end of all others, kernel
+ * threads and the daemon among them, as with the kernel's own class before it had a throttle.
  */
 __noinline bool let_lower_run(s32 cpu, u64 dsq)
 {
-	struct artis_cpu *c = cpu_of(cpu);
 	struct task_struct *p;
 	u32 seen = 0;
 
 	__sink(seen);
 	bpf_for_each(scx_dsq, p, dsq, 0) {
-		struct artis_task *t;
-
 		if (seen++ >= ARTIS_RT1_SCAN)
 			break;
-		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t || !may_go_on(c, t) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (artis_is_rt1_order(p->scx.dsq_vtime) ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, policy.slice_nrt_ns);
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
 	}
 	return false;
-}
-
-/*
- * The head of @dsq is an RT1+ task that may still run on @cpu. It is higher than all that may not,
- * and before them in their order, so nobody has to be looked for.
- */
-__noinline bool high_is_first(s32 cpu, u64 dsq)
-{
-	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(dsq);
-	struct artis_task *t = head ? bpf_task_storage_get(&task_stor, head, 0, 0) : NULL;
-
-	return t && t->rt1 && may_go_on(cpu_of(cpu), t);
 }
 
 #endif /* ARTIS_QUEUES_RT1_BPF_H */

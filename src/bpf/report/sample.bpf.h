@@ -6,34 +6,22 @@
 #ifndef ARTIS_REPORT_SAMPLE_BPF_H
 #define ARTIS_REPORT_SAMPLE_BPF_H
 
-/* Entries in the FIFOs that @cpu writes. */
-__noinline u32 rings_queued(s32 cpu)
-{
-	u32 n = 0, pos;
-
-	bpf_for(pos, 0, ARTIS_NEAR) {
-		struct artis_ring *ring = ring_of(cpu, pos);
-
-		if (ring)
-			n += artis_ring_queued(ring);
-	}
-	return n;
-}
-
 /* Run by the daemon (BPF_PROG_RUN) before it reads the array of CPUs. */
 SEC("syscall")
 int artis_sample(struct artis_sample *sample)
 {
-	u32 cpu;
+	u32 cpu, group;
 
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		struct artis_cpu *c = cpu_of(cpu);
-		s32 own = scx_bpf_dsq_nr_queued(own_dsq(cpu));
-		s32 shared = scx_bpf_dsq_nr_queued(nrt_dsq(cpu));
+		s32 own = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_OWN, cpu));
 
-		c->own_queued = own > 0 ? own : 0;
-		c->fifo_queued = is_rt_cpu(cpu) ? rings_queued(cpu) : 0;
-		c->shared_queued = c->kind == ARTIS_CPU_NRT && shared > 0 ? shared : 0;
+		cpu_of(cpu)->own_queued = own > 0 ? own : 0;
+	}
+	bpf_for(group, 0, nr_groups) {
+		struct artis_group *g = group_nr(group);
+
+		g->queued[0] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group));
+		g->queued[1] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group));
 	}
 	in_charge = 1;
 	sample->now_ns = scx_bpf_now();
@@ -45,7 +33,7 @@ void BPF_STRUCT_OPS(artis_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 	struct artis_cpu *c = cpu_of(cpu);
 
 	scx_bpf_dump("artis: %s own_queue=%d rt_share_permille=%d", is_rt_cpu(cpu) ? "RT" : "NRT",
-		     scx_bpf_dsq_nr_queued(own_dsq(cpu)),
+		     scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_OWN, cpu)),
 		     (u32)((u64)artis_share_at(&c->rt, dctx->at_ns) * 1000 >> ARTIS_SHARE_SHIFT));
 	if (c->rt.in_rt)
 		scx_bpf_dump(" held by real-time task pid=%d policy=%d for %llu ms", c->rt_pid,
@@ -63,9 +51,13 @@ void BPF_STRUCT_OPS(artis_dump, struct scx_dump_ctx *dctx)
 	bpf_for(group, 0, nr_groups) {
 		struct artis_group *g = group_nr(group);
 
-		scx_bpf_dump("artis: group %d: NRT CPUs=%d queue=%d weight=%llu clock=%llu\n",
-			     group, g->nr_cpus, scx_bpf_dsq_nr_queued(group_dsq(group)), g->weight,
-			     g->clock);
+		scx_bpf_dump("artis: group %d: CPUs=%d NRT=%d bound: queue=%d weight=%llu "
+			     "vtime=%llu calm: queue=%d weight=%llu vtime=%llu\n",
+			     group, g->nr_cpus, g->nr_nrt,
+			     scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group)),
+			     g->clock[ARTIS_QUEUE_BOUND].weight, g->clock[ARTIS_QUEUE_BOUND].vtime,
+			     scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group)),
+			     g->clock[ARTIS_QUEUE_CALM].weight, g->clock[ARTIS_QUEUE_CALM].vtime);
 	}
 }
 

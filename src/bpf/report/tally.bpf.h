@@ -40,13 +40,6 @@ static __always_inline void count_why(struct artis_task *t, enum artis_stat why)
 		stats_of(t)->why = why;
 }
 
-/* @t goes through a FIFO. */
-static __always_inline void tally_fifo(struct artis_task *t)
-{
-	if (watches(ARTIS_WATCH_TASKS))
-		t->stats.evict_fifo = 1;
-}
-
 /* The next task that runs on this CPU was taken from elsewhere. */
 static __always_inline void count_took(enum artis_stat why)
 {
@@ -207,10 +200,6 @@ static __always_inline void tally_moved(struct artis_cpu *c, s32 cpu, struct art
 	placed->time_ns = now_ns;
 	placed->why = why;
 	placed->cpu = cpu;
-	if (why == ARTIS_STAT_PUSH || why == ARTIS_STAT_BALANCE_RT)
-		c->pushed_in++;
-	if (why == ARTIS_STAT_PUSH)
-		s->pushes++;
 	r = event_begin(c, ARTIS_WATCH_EVENTS, ARTIS_RECORD_MOVE, sizeof(*r), now_ns);
 	if (r) {
 		r->pid = p->pid;

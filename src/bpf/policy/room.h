@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a task may wait, and what a CPU takes next: the two rules of the queues.
+ *
+ * A group is the NRT CPUs that share a last-level cache and the RT CPUs near to
+ * them. It has two queues: *calm* for tasks that are expected to compute on,
+ * which all its CPUs take from, and *bound* for tasks in the kernel or about to
+ * enter it, which its NRT CPUs take from. Each CPU has a queue of its own for
+ * tasks that may run there only.
+ *
+ * Pure: compiled for BPF and for the host (tests/policy), where all states of
+ * small machines are explored with these very functions.
+ */
+#ifndef ARTIS_POLICY_ROOM_H
+#define ARTIS_POLICY_ROOM_H
+
+#include "fair.h"
+#include "rt1.h"
+
+/* A runnable task, as far as it matters for where it may wait. */
+struct artis_facts {
+	/* groups that hold an NRT CPU, and an RT CPU, of its affinity; bit n is group n */
+	u64 nrt_groups;
+	u64 rt_groups;
+	/* the CPU of its run queue */
+	u32 cpu;
+	/* it may run on that CPU only, for good or while its migration is disabled */
+	bool pinned;
+	/* no attempt is expected (policy/predict.h) */
+	bool calm;
+	/* in the kernel, other than to wake up from a call of the sleeping class */
+	bool inside;
+	/* a kernel thread, or a thread that a process lends to the kernel */
+	bool kernel;
+	/* new, in exec, or on its way out */
+	bool unsettled;
+	/* the user forbids it RT CPUs */
+	bool rt_forbidden;
+};
+
+/*
+ * artis_may_use_rt - may the task run on an RT CPU of its affinity now?
+ *
+ * Never in the kernel: that is the promise. A task that may run on RT CPUs only has no choice.
+ */
+static inline bool artis_may_use_rt(const struct artis_facts *f)
+{
+	if (!f->nrt_groups)
+		return true;
+	return f->calm && !f->inside && !f->kernel && !f->unsettled && !f->rt_forbidden;
+}
+
+/* artis_queue_of - the queue in which the task waits, of whatever group */
+static inline enum artis_queue artis_queue_of(const struct artis_facts *f)
+{
+	if (f->pinned)
+		return ARTIS_QUEUE_OWN;
+	return artis_may_use_rt(f) ? ARTIS_QUEUE_CALM : ARTIS_QUEUE_BOUND;
+}
+
+/*
+ * artis_may_wait - may the task wait in @queue of @where, a group, or a CPU for ARTIS_QUEUE_OWN?
+ *
+ * Only where a CPU of its affinity takes from, and not where none but RT CPUs do while it has
+ * NRT CPUs elsewhere: a real-time task could hold all of those.
+ */
+static inline bool artis_may_wait(const struct artis_facts *f, enum artis_queue queue, u32 where)
+{
+	if (f->pinned)
+		return queue == ARTIS_QUEUE_OWN && where == f->cpu;
+	if (queue == ARTIS_QUEUE_OWN || where >= ARTIS_MAX_GROUPS)
+		return false;
+	if (queue == ARTIS_QUEUE_BOUND)
+		return f->nrt_groups >> where & 1;
+	return artis_may_use_rt(f) &&
+	       (f->nrt_groups ? f->nrt_groups : f->rt_groups) >> where & 1;
+}
+
+/* What a CPU may do next. */
+enum artis_next {
+	/* the task that ran goes on */
+	ARTIS_NEXT_STAY,
+	ARTIS_NEXT_OWN,
+	ARTIS_NEXT_BOUND,
+	ARTIS_NEXT_CALM,
+	/* what waits in other groups, then the task that ran, then nothing */
+	ARTIS_NEXT_NONE,
+};
+
+/* Bits of struct artis_look.waits. */
+#define ARTIS_WAITS_OWN (1U << ARTIS_QUEUE_OWN)
+#define ARTIS_WAITS_BOUND (1U << ARTIS_QUEUE_BOUND)
+#define ARTIS_WAITS_CALM (1U << ARTIS_QUEUE_CALM)
+
+/* What a CPU sees when its task sleeps or its slice is over. All orders are on one clock. */
+struct artis_look {
+	/* place of the first task of each queue in the order; known where waits says so */
+	u64 first[ARTIS_NR_QUEUES];
+	/* place of the task that ran */
+	u64 order;
+	/* an RT CPU: its guest stays until it is so far behind the first of the calm queue */
+	u64 lead_ns;
+	/* queues in which a task waits, and which have not been tried in vain */
+	u32 waits;
+	/* an RT CPU */
+	bool rt;
+	/* the task that ran may go on here */
+	bool may_stay;
+	/* it may run on this CPU only */
+	bool pinned;
+};
+
+/* The queue of @a and @b, which both may be taken from, whose first task comes first. */
+static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
+{
+	if (!(l->waits & 1U << b))
+		return a;
+	if (!(l->waits & 1U << a))
+		return b;
+	return artis_before(l->first[b], l->first[a]) ? b : a;
+}
+
+/*
+ * artis_next - what a CPU does next
+ *
+ * An NRT CPU takes the first of all that wait for it. On an RT CPU who may run nowhere else comes
+ * before guests, and a guest stays for a while after its turn: each change costs the RT CPU
+ * caches and a foreign lock. RT1+ tasks come before all others on either.
+ */
+static inline enum artis_next artis_next(const struct artis_look *l)
+{
+	u32 queue, waits = l->rt ? l->waits & ~ARTIS_WAITS_BOUND : l->waits;
+	u64 lead = 0;
+
+	if (!waits)
+		return l->may_stay ? ARTIS_NEXT_STAY : ARTIS_NEXT_NONE;
+	if (!l->rt) {
+		queue = artis_earlier(l, artis_earlier(l, ARTIS_QUEUE_OWN, ARTIS_QUEUE_BOUND),
+				      ARTIS_QUEUE_CALM);
+	} else {
+		queue = ARTIS_QUEUE_OWN;
+		if (!(waits & ARTIS_WAITS_OWN) ||
+		    ((waits & ARTIS_WAITS_CALM) && artis_is_rt1_order(l->first[ARTIS_QUEUE_CALM]) &&
+		     artis_before(l->first[ARTIS_QUEUE_CALM], l->first[ARTIS_QUEUE_OWN])))
+			queue = ARTIS_QUEUE_CALM;
+		if (l->may_stay && !artis_is_rt1_order(l->first[queue])) {
+			/* a guest makes way for a pinned task; a pinned one for no guest */
+			if (artis_is_rt1_order(l->order) ||
+			    (l->pinned && queue == ARTIS_QUEUE_CALM))
+				return ARTIS_NEXT_STAY;
+			if (!l->pinned && queue == ARTIS_QUEUE_OWN)
+				return ARTIS_NEXT_OWN;
+			lead = l->lead_ns;
+		}
+	}
+	if (l->may_stay && !artis_before(l->first[queue] + lead, l->order))
+		return ARTIS_NEXT_STAY;
+	return queue == ARTIS_QUEUE_OWN	  ? ARTIS_NEXT_OWN :
+	       queue == ARTIS_QUEUE_BOUND ? ARTIS_NEXT_BOUND :
+					    ARTIS_NEXT_CALM;
+}
+
+#endif /* ARTIS_POLICY_ROOM_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A CPU for a task: an idle one, or one whose task makes way. By masks, so that
+ * the work does not grow with the CPUs.
+ */
+#ifndef ARTIS_QUEUES_PICK_BPF_H
+#define ARTIS_QUEUES_PICK_BPF_H
+
+/* CPUs of @of that @p may use, in a mask of this CPU; @all: it may use all of them. */
+static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
+							struct bpf_cpumask *of, bool all)
+{
+	struct artis_scratch *s;
+	struct bpf_cpumask *mask;
+	u32 zero = 0;
+
+	if (likely(all))
+		return cast_mask(of);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	mask = s ? s->mask : NULL;
+	if (!mask)
+		return NULL;
+	bpf_cpumask_and(mask, cast_mask(of), p->cpus_ptr);
+	return cast_mask(mask);
+}
+
+/*
+ * An idle CPU of @kind in @group, or ARTIS_MASKS_ALL, that @p may use, its idle bit taken, or a
+ * negative number. On an SMT machine one of a core that does nothing comes first.
+ */
+__noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
+{
+	struct artis_masks *m = masks_of(group);
+	const struct cpumask *in;
+	struct bpf_cpumask *of;
+	s32 cpu;
+
+	if (!m)
+		return -EBUSY;
+	of = kind == ARTIS_CPU_RT ? m->rt : m->nrt;
+	if (!of)
+		return -EBUSY;
+	in = allowed_of(p, of, all);
+	if (!in)
+		return -EBUSY;
+	if (smt) {
+		cpu = scx_bpf_pick_idle_cpu(in, SCX_PICK_IDLE_CORE);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return scx_bpf_pick_idle_cpu(in, 0);
+}
+
+/* An idle NRT CPU for @p: the one where it ran last, for its caches, else of @group, else any. */
+static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_task *t, u32 group)
+{
+	s32 cpu = t->nrt_cpu;
+
+	if (likely(!shares_core(cpu)) && likely(group_of(cpu) == group) &&
+	    scx_bpf_test_and_clear_cpu_idle(cpu))
+		return cpu;
+	cpu = pick_idle(p, group, ARTIS_CPU_NRT, t->nrt_all);
+	if (cpu < 0 && unlikely(nr_groups > 1))
+		cpu = pick_idle(p, ARTIS_MASKS_ALL, ARTIS_CPU_NRT, t->nrt_all);
+	return cpu;
+}
+
+/* An idle RT CPU for @p, which may use RT CPUs. */
+static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task *t, u32 group)
+{
+	s32 cpu;
+
+	if (!t->rt_groups)
+		return -EBUSY;
+	cpu = pick_idle(p, group, ARTIS_CPU_RT, t->rt_all);
+	if (cpu < 0 && unlikely(nr_groups > 1))
+		cpu = pick_idle(p, ARTIS_MASKS_ALL, ARTIS_CPU_RT, t->rt_all);
+	return cpu;
+}
+
+/* Is some CPU of @kind in @group idle? */
+static __always_inline bool has_idle(u32 group, u32 kind)
+{
+	struct artis_masks *m = masks_of(group);
+	struct bpf_cpumask *of = !m ? NULL : kind == ARTIS_CPU_RT ? m->rt : m->nrt;
+	const struct cpumask *idle;
+	bool any;
+
+	if (!of)
+		return false;
+	idle = scx_bpf_get_idle_cpumask();
+	any = bpf_cpumask_intersects(idle, cast_mask(of));
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
+/* A CPU of @kind in @group that runs a calm NRT task, and that @p may use, or a negative number. */
+__noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
+{
+	struct artis_masks *m = masks_of(group);
+	struct bpf_cpumask *of;
+	u32 cpu;
+
+	if (!m)
+		return -EBUSY;
+	of = kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
+	if (!of)
+		return -EBUSY;
+	cpu = bpf_cpumask_any_and_distribute(cast_mask(of), p->cpus_ptr);
+	return cpu < policy.nr_cpus ? (s32)cpu : -EBUSY;
+}
+
+/* The task on @cpu makes way for others from now on, or does no more. */
+static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
+{
+	struct artis_masks *m;
+	struct bpf_cpumask *of;
+
+	if (c->makes_way == on)
+		return;
+	c->makes_way = on;
+	m = masks_of(group_of(cpu));
+	if (!m)
+		return;
+	of = c->kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
+	if (!of)
+		return;
+	if (on)
+		bpf_cpumask_set_cpu(cpu, of);
+	else
+		bpf_cpumask_clear_cpu(cpu, of);
+}
+
+#endif /* ARTIS_QUEUES_PICK_BPF_H */
