@@ -7,14 +7,14 @@
 
 /* Times below 2^FIRST ns share the first slot, those from 2^LAST ns on the last. */
 #define ARTIS_HIST_FIRST 9
-#define ARTIS_HIST_LAST 32
-#define ARTIS_HIST_SLOTS 48
+#define ARTIS_HIST_LAST 31
+#define ARTIS_HIST_SLOTS 24
 
 struct artis_hist {
 	u32 slot[ARTIS_HIST_SLOTS];
 };
 
-_Static_assert(ARTIS_HIST_SLOTS == 2 * (ARTIS_HIST_LAST - ARTIS_HIST_FIRST) + 2,
-	       "two slots for each power of two, and one for the rest on either side");
+_Static_assert(ARTIS_HIST_SLOTS == ARTIS_HIST_LAST - ARTIS_HIST_FIRST + 2,
+	       "a slot for each power of two, and one for the rest on either side");
 
 #endif /* ARTIS_ABI_HIST_H */

@@ -21,8 +21,8 @@ enum artis_record_kind {
 	ARTIS_RECORD_LOST = 66, /* records that did not reach this stream */
 };
 
-/* 2: RT1+ and followers, by which the numbers of enum artis_stat moved */
-#define ARTIS_RECORD_VERSION 2
+/* 3: the queues of groups, by which the numbers of enum artis_stat moved; shorter totals of tasks */
+#define ARTIS_RECORD_VERSION 3
 
 /* What is written while somebody watches; bits of `watching`. */
 enum artis_watch {
@@ -103,8 +103,7 @@ struct artis_eviction_record {
 	u32 cause;
 	u16 from;
 	u16 to;
-	/* 1: through the FIFO of the pair, 0: through a queue */
-	u32 fifo;
+	u32 pad;
 	char comm[16];
 	/* the attempt, and when it left the RT CPU; head.time_ns is when it ran on */
 	u64 entry_ns;

@@ -10,12 +10,10 @@
 
 enum artis_causes {
 	/* Causes of attempts that are kept apart for one task; further ones count as other. */
-	ARTIS_NR_CAUSES = 8,
+	ARTIS_NR_CAUSES = 5,
 	/* A cause is a system-call number + 1, a page fault, or the death by a signal. 0: none. */
 	ARTIS_CAUSE_FAULT = 0x7fffffff,
 	ARTIS_CAUSE_DEATH = 0x7ffffffe,
-	/* Placements of a task that are remembered. A power of two. */
-	ARTIS_NR_PLACED = 8,
 };
 
 /* What one cause did. */
@@ -24,18 +22,6 @@ struct artis_cause {
 	/* attempts, while somebody watched */
 	u32 attempts;
 	u32 evictions;
-	u32 pad;
-	/* end of the run that had the last of these, while somebody watched, ns */
-	u64 last_ns;
-};
-
-/* Where a task began to run, and what sent it there. */
-struct artis_placed {
-	u64 time_ns;
-	/* enum artis_stat; ARTIS_NR_STATS: the kernel */
-	u16 why;
-	u16 cpu;
-	u32 pad;
 };
 
 /* What one task did, in totals: while somebody watched, but for evictions. */
@@ -61,30 +47,29 @@ struct artis_task_stats {
 	/* times that it was put on an NRT CPU, on an RT CPU */
 	u32 runs[2];
 	u32 evictions;
-	/* moves from an NRT CPU to an RT CPU, and those that a push made */
+	/* moves from an NRT CPU to an RT CPU */
 	u32 moves_rt;
-	u32 pushes;
 	/* such moves after which it ran for C or longer, or was evicted before */
 	u32 hits;
 	u32 misses;
-	/* cause of the eviction under way, the RT CPU that it leaves, and whether by a FIFO */
+	/* cause of the eviction under way, and the RT CPU that it leaves */
 	u32 evict_cause;
 	u16 evict_from;
-	u16 evict_fifo;
 	/* enum artis_stat: what queued it last; ARTIS_NR_STATS: the kernel */
-	u32 why;
+	u16 why;
 	/* CPU where it ran last */
 	s32 cpu;
 	/* attempts and evictions with causes that have no place in the list */
 	u32 attempts_other;
 	u32 evictions_other;
+	u32 pad;
 	/* the first with cause 0 ends the list */
 	struct artis_cause causes[ARTIS_NR_CAUSES];
-	/* the n-th is at n modulo ARTIS_NR_PLACED */
-	u64 nr_placed;
-	struct artis_placed placed[ARTIS_NR_PLACED];
 	struct artis_hist wait;
+	u32 pad2;
 };
+
+_Static_assert(sizeof(struct artis_task_stats) <= 304, "0.3 kB for each task of the machine");
 
 /* When a task entered the kernel, and how often: what the prediction rests on (policy/predict.h). */
 struct artis_history {

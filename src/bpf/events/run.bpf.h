@@ -92,7 +92,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 		tally_ends(c, cpu, t, p, runnable);
 	if (unlikely(c->evict_cause)) {
 		t->stats.evictions++;
-		tally_add_cause(&t->stats, c->evict_cause, 0, 1, 0);
+		tally_add_cause(&t->stats, c->evict_cause, 0, 1);
 		if (is_wasted(t))
 			count(ARTIS_STAT_WASTED);
 		c->evict_cause = 0;

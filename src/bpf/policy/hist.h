@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Histograms of times: two slots for each power of two, from half a microsecond
- * to four seconds, so a percentile read from one is right within a factor of
- * 1.5. Small enough to keep one for each task.
+ * Histograms of times: a slot for each power of two, from half a microsecond to
+ * two seconds, so a percentile read from one is right within a factor of two.
+ * Small enough to keep one for each task.
  *
  * Pure: compiled for BPF, for the host tests, and read by Rust
  * (src/userspace/model/hist.rs has the same bounds; tests/policy compares).
@@ -37,24 +37,17 @@ static inline u32 artis_log2(u64 v)
 /* The slot of a time of @ns. */
 static inline u32 artis_hist_slot(u64 ns)
 {
-	u32 e;
-
 	if (ns < 1ULL << ARTIS_HIST_FIRST)
 		return 0;
 	if (ns >= 1ULL << ARTIS_HIST_LAST)
 		return ARTIS_HIST_SLOTS - 1;
-	e = artis_log2(ns);
-	return 1 + (e - ARTIS_HIST_FIRST) * 2 + (u32)(ns >> (e - 1) & 1);
+	return 1 + artis_log2(ns) - ARTIS_HIST_FIRST;
 }
 
 /* The least time, ns, of @slot. */
 static inline u64 artis_hist_from(u32 slot)
 {
-	u32 e = ARTIS_HIST_FIRST + (slot - 1) / 2;
-
-	if (!slot)
-		return 0;
-	return (1ULL << e) + ((slot - 1) % 2 ? 1ULL << (e - 1) : 0);
+	return slot ? 1ULL << (ARTIS_HIST_FIRST + slot - 1) : 0;
 }
 
 #endif /* ARTIS_POLICY_HIST_H */

@@ -95,16 +95,15 @@ static __always_inline struct artis_cause *cause_place(struct artis_task_stats *
 			least = i;
 		}
 	}
-	out = &s->causes[least & (ARTIS_NR_CAUSES - 1)];
+	out = &s->causes[least < ARTIS_NR_CAUSES ? least : 0];
 	s->attempts_other += out->attempts;
 	s->evictions_other += out->evictions;
 	*out = (struct artis_cause){ .cause = cause };
 	return out;
 }
 
-/* Remembers @attempts and @evictions with @cause, the last at @last_ns. */
-__noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attempts, u32 evictions,
-			       u64 last_ns)
+/* Remembers @attempts and @evictions with @cause. */
+__noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attempts, u32 evictions)
 {
 	struct artis_cause *had;
 
@@ -113,16 +112,14 @@ __noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attemp
 	had = cause_place(s, cause);
 	had->attempts += attempts;
 	had->evictions += evictions;
-	if (last_ns)
-		had->last_ns = last_ns;
 	return 0;
 }
 
 /*
- * The causes of the run that ends on @cpu at @now_ns are @s's, and its attempts. Not those that
+ * The causes of the run that ends on @cpu are @s's, and its attempts. Not those that
  * the prediction counts: for it the end of a section is one, too.
  */
-__noinline int tally_causes(struct artis_task_stats *s, s32 cpu, u64 now_ns)
+__noinline int tally_causes(struct artis_task_stats *s, s32 cpu)
 {
 	struct artis_run_causes *causes = &cpu_of(cpu)->causes;
 	u32 i;
@@ -134,7 +131,7 @@ __noinline int tally_causes(struct artis_task_stats *s, s32 cpu, u64 now_ns)
 
 		if (i >= causes->n)
 			break;
-		tally_add_cause(s, causes->cause[at], causes->times[at], 0, now_ns);
+		tally_add_cause(s, causes->cause[at], causes->times[at], 0);
 		s->attempts += causes->times[at];
 	}
 	s->attempts += causes->other;
@@ -180,7 +177,7 @@ static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct a
 		r->cause = s->evict_cause;
 		r->from = s->evict_from;
 		r->to = cpu;
-		r->fifo = s->evict_fifo;
+		r->pad = 0;
 		__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
 		r->entry_ns = s->evict_entry_ns;
 		r->left_ns = s->evict_left_ns;
@@ -194,12 +191,8 @@ static __always_inline void tally_moved(struct artis_cpu *c, s32 cpu, struct art
 					const struct task_struct *p, u32 why, u64 wait_ns,
 					u64 now_ns)
 {
-	struct artis_placed *placed = &s->placed[s->nr_placed++ & (ARTIS_NR_PLACED - 1)];
 	struct artis_move_record *r;
 
-	placed->time_ns = now_ns;
-	placed->why = why;
-	placed->cpu = cpu;
 	r = event_begin(c, ARTIS_WATCH_EVENTS, ARTIS_RECORD_MOVE, sizeof(*r), now_ns);
 	if (r) {
 		r->pid = p->pid;
@@ -232,7 +225,7 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 		tally_arrived(c, cpu, s, p, now_ns);
 		why = ARTIS_STAT_EVICTION;
 	}
-	if (s->cpu != cpu || !s->nr_placed)
+	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1)
 		tally_moved(c, cpu, s, p, why, wait_ns, now_ns);
 	s->why = ARTIS_NR_STATS;
 }
@@ -265,7 +258,7 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 	u64 now_ns = scx_bpf_now();
 
 	if (c->causes.n || c->causes.other)
-		tally_causes(s, cpu, now_ns);
+		tally_causes(s, cpu);
 	if (c->evict_cause) {
 		if (is_wasted(t))
 			s->misses++;
@@ -273,7 +266,6 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 			s->hits++;
 		s->evict_cause = c->evict_cause;
 		s->evict_from = cpu;
-		s->evict_fifo = 0;
 		s->evict_entry_ns = c->section_since_ns;
 		s->evict_left_ns = now_ns;
 	}
