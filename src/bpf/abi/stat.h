@@ -15,6 +15,7 @@ enum artis_stat {
 	/* attempts: endangering entries by tasks that could migrate, on any CPU */
 	ARTIS_STAT_ATTEMPT_CALL,
 	ARTIS_STAT_ATTEMPT_FAULT,
+	ARTIS_STAT_ATTEMPT_DEATH, /* by a signal that ends the task */
 	/* migrations asked for because of an attempt on an RT CPU */
 	ARTIS_STAT_EVICTION,
 	/* endangering bodies that ran to their end on an RT CPU: must be 0 */

@@ -58,6 +58,8 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 {
 	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1);
 
+	/* a call enters from user mode: a fault is over, a death did not come */
+	c->door = ARTIS_SECTION_NONE;
 	note_section(c, section, nr);
 	if (section != ARTIS_SECTION_CALL) {
 		/* it has returned from the call before */
@@ -99,11 +101,11 @@ int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
 }
 
 /* The task here is in a section that its registers do not tell. */
-static __always_inline void note_door(struct artis_cpu *c, u32 section)
+static __always_inline void note_door(struct artis_cpu *c, u32 section, enum artis_stat attempt)
 {
 	c->door = section;
 	note_attempt(c);
-	c->stat[ARTIS_STAT_ATTEMPT_FAULT]++;
+	c->stat[attempt]++;
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_cause(artis_cause(section, 0));
 	if (c->kind == ARTIS_CPU_RT)
@@ -117,7 +119,45 @@ int artis_page_fault(void *ctx)
 	struct artis_cpu *c = this_cpu();
 
 	if (c->ext_running)
-		note_door(c, ARTIS_SECTION_FAULT);
+		note_door(c, ARTIS_SECTION_FAULT, ARTIS_STAT_ATTEMPT_FAULT);
+	return ARTIS_OTHERS_TOO;
+}
+
+/* Of these addresses the upper half is the kernel's own. */
+#define ARTIS_USER_ADDRESS(address) ((s64)(address) >= 0)
+
+/*
+ * A fault in the kernel on an address of user space, as a harmless call may have when it copies
+ * its result out. Where such faults are disabled it is not handled, and the caller goes on.
+ */
+SEC("tp/exceptions/page_fault_kernel")
+int artis_page_fault_kernel(struct trace_event_raw_exceptions *ctx)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (c->ext_running && ARTIS_USER_ADDRESS(ctx->address) &&
+	    !bpf_get_current_task_btf()->pagefault_disabled)
+		note_door(c, ARTIS_SECTION_FAULT, ARTIS_STAT_ATTEMPT_FAULT);
+	return ARTIS_OTHERS_TOO;
+}
+
+/* Signals whose default action does not end a task: kernel/signal.c, x86 and arm64 numbers. */
+#define ARTIS_HARMLESS_SIGNALS                                                                     \
+	(1ULL << 17 /* CHLD */ | 1ULL << 18 /* CONT */ | 1ULL << 19 /* STOP */ |                   \
+	 1ULL << 20 /* TSTP */ | 1ULL << 21 /* TTIN */ | 1ULL << 22 /* TTOU */ |                   \
+	 1ULL << 23 /* URG */ | 1ULL << 28 /* WINCH */)
+
+/*
+ * A signal ends the task here, as exit_group(2) of another thread does: its memory is torn down
+ * next. To init of a namespace it may do nothing.
+ */
+SEC("tp/signal/signal_deliver")
+int artis_signal(struct trace_event_raw_signal_deliver *ctx)
+{
+	struct artis_cpu *c = this_cpu();
+
+	if (c->ext_running && !ctx->sa_handler && !(ARTIS_HARMLESS_SIGNALS >> (ctx->sig & 63) & 1))
+		note_door(c, ARTIS_SECTION_DEATH, ARTIS_STAT_ATTEMPT_DEATH);
 	return ARTIS_OTHERS_TOO;
 }
 
