@@ -30,13 +30,16 @@ static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
 static __always_inline void class_queued(struct task_struct *p, struct artis_task *t)
 {
 	u32 queue = t->queue, where = t->where;
+	s32 cpu;
 
 	if (!t->counted || !requeue(p->pid, dsq_of(queue, where), order_of(t)) || !t->rt1)
 		return;
-	if (queue != ARTIS_QUEUE_OWN)
-		preempt_lower(p, t, queue, where);
-	else if (gives_way(where, t->rt1))
-		preempt_for_rt1(where);
+	if (queue == ARTIS_QUEUE_OWN)
+		cpu = gives_way(where, t->rt1) ? (s32)where : -EBUSY;
+	else
+		cpu = lower_for(p, t, queue, where);
+	if (cpu >= 0)
+		preempt_for_rt1(cpu);
 }
 
 /* @p is of this class from now on. */

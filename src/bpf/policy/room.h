@@ -76,6 +76,51 @@ static inline bool artis_may_wait(const struct artis_facts *f, enum artis_queue 
 	       (f->nrt_groups ? f->nrt_groups : f->rt_groups) >> where & 1;
 }
 
+/* Which CPU looks after a task has been queued. */
+enum artis_rouse {
+	/* that of its run queue, by itself: before it goes idle, or when a real-time task leaves it */
+	ARTIS_ROUSE_NONE,
+	/* that CPU, which is about to go idle */
+	ARTIS_ROUSE_SELF,
+	/* an idle CPU that takes from the queue */
+	ARTIS_ROUSE_IDLE,
+	/* a CPU whose task makes way */
+	ARTIS_ROUSE_PREEMPT,
+	/* the NRT CPU where the task ran last, before it goes idle */
+	ARTIS_ROUSE_NRT,
+};
+
+struct artis_rouse_in {
+	/* the CPU of its run queue takes from the queue, and is in the task's affinity */
+	bool here;
+	/* that CPU has no other task (SCX_ENQ_LAST) */
+	bool last;
+	/* a real-time task takes that CPU from the task now, and waits for this decision */
+	bool makes_way;
+	/* an idle CPU has been found */
+	bool idle;
+	/* a CPU has been found whose task is lower, or calm and far ahead */
+	bool behind;
+};
+
+/*
+ * artis_rouse - which CPU looks after a task has been queued
+ *
+ * The first of a list that there is; what comes later in it need not be looked for.
+ */
+static inline enum artis_rouse artis_rouse(const struct artis_rouse_in *in)
+{
+	if (in->here && in->last)
+		return ARTIS_ROUSE_SELF;
+	if (in->here && in->makes_way)
+		return ARTIS_ROUSE_NONE;
+	if (in->idle)
+		return ARTIS_ROUSE_IDLE;
+	if (in->behind)
+		return ARTIS_ROUSE_PREEMPT;
+	return in->here ? ARTIS_ROUSE_NONE : ARTIS_ROUSE_NRT;
+}
+
 /* What a CPU may do next. */
 enum artis_next {
 	/* the task that ran goes on */

@@ -84,20 +84,20 @@ static __always_inline void join(struct task_struct *p, struct artis_task *t, u3
 }
 
 /*
- * Take @cpu from a calm task for one with @order, if that comes far before it. Tasks that enter
- * the kernel all the time make way soon enough by themselves: preempting those costs more than it
- * gives.
+ * Does @cpu run a calm task that is far ahead of one with @order? Tasks that enter the kernel all
+ * the time make way soon enough by themselves: preempting those costs more than it gives.
  */
-static __always_inline bool preempt_if_behind(s32 cpu, u64 order)
+static __always_inline bool is_far_ahead(s32 cpu, u64 order)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
-	if (!c->makes_way || !c->ext_running ||
-	    !artis_preempts(&policy, order, c->curr_order))
-		return false;
+	return c->makes_way && c->ext_running && artis_preempts(&policy, order, c->curr_order);
+}
+
+static __always_inline void preempt(s32 cpu)
+{
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	count(ARTIS_STAT_PREEMPT);
-	return true;
 }
 
 /* Tasks that may run on @cpu only, for now or for good. */
@@ -116,7 +116,9 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	} else if (is_rt_cpu(cpu) && c->ext_running && (enq_flags & SCX_ENQ_WAKEUP)) {
 		/* computing tasks are guests there */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	} else if (!preempt_if_behind(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu))) {
+	} else if (is_far_ahead(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu))) {
+		preempt(cpu);
+	} else {
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	}
 }
@@ -136,55 +138,77 @@ static __always_inline s32 idle_for(struct task_struct *p, struct artis_task *t,
 	return cpu;
 }
 
-/* RT1+ task @p has been queued in @group, and no CPU is idle: one whose task is lower takes it. */
-__noinline bool preempt_lower(struct task_struct *p __arg_trusted,
-			      struct artis_task *t __arg_nonnull, u32 queue, u32 group)
+/* A CPU whose task is lower than RT1+ task @p, which waits in @queue of @group, or a negative number. */
+__noinline s32 lower_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+			 u32 queue, u32 group)
 {
 	s32 cpu = -EBUSY;
 
 	if (queue == ARTIS_QUEUE_CALM)
 		cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
-	if (cpu < 0)
-		cpu = pick_lower(p, t, group, ARTIS_CPU_NRT);
-	if (cpu < 0)
-		return false;
-	preempt_for_rt1(cpu);
-	return true;
+	return cpu >= 0 ? cpu : pick_lower(p, t, group, ARTIS_CPU_NRT);
 }
 
-/* A task with @order waits in the bound queue of @group: a calm one makes way, if it should. */
-static __always_inline bool preempt_calm(struct task_struct *p, struct artis_task *t, u32 group,
-					 u64 order)
+/* @p waits in a queue of @group: a CPU with a calm task that is far ahead of it, or a negative number. */
+static __always_inline s32 behind_for(struct task_struct *p, struct artis_task *t, u32 group)
 {
+	u64 order = common_order(order_of(t), t->queue, t->where);
 	s32 cpu = t->nrt_cpu;
 
 	if (!group_nr(group)->clock[ARTIS_QUEUE_CALM].weight)
-		return false;
-	if (likely(t->nrt_groups) && group_of(cpu) == group && preempt_if_behind(cpu, order))
-		return true;
+		return -EBUSY;
+	if (likely(t->nrt_groups) && group_of(cpu) == group && is_far_ahead(cpu, order))
+		return cpu;
 	cpu = pick_calm(p, group, t->nrt_groups ? ARTIS_CPU_NRT : ARTIS_CPU_RT);
-	return cpu >= 0 && preempt_if_behind(cpu, order);
+	return cpu >= 0 && is_far_ahead(cpu, order) ? cpu : -EBUSY;
 }
 
-/* Tasks that may run on several CPUs: a queue of a group. @cpu is that of their run queue. */
+/* Has the CPU look that artis_rouse() says. @cpu is that of the run queue, @to the one found. */
+static __always_inline void rouse(const struct artis_rouse_in *in, const struct artis_task *t,
+				  s32 cpu, s32 to)
+{
+	switch (artis_rouse(in)) {
+	case ARTIS_ROUSE_SELF:
+		/* only this wakes it (kernel.md 3.1) */
+		scx_bpf_kick_cpu(cpu, 0);
+		break;
+	case ARTIS_ROUSE_IDLE:
+		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
+		break;
+	case ARTIS_ROUSE_PREEMPT:
+		if (unlikely(t->rt1))
+			preempt_for_rt1(to);
+		else
+			preempt(to);
+		break;
+	case ARTIS_ROUSE_NRT:
+		scx_bpf_kick_cpu(t->nrt_cpu, SCX_KICK_IDLE);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Tasks that may run on several CPUs: a queue of a group. @f->cpu is that of their run queue. */
 static __always_inline void enqueue_group(struct task_struct *p, struct artis_task *t,
 					  const struct artis_facts *f, u64 enq_flags)
 {
-	u32 queue = artis_queue_of(f), group;
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	s32 cpu = f->cpu, to = -EBUSY;
-	/* that CPU takes from the queue itself before it goes idle */
-	bool here = (queue == ARTIS_QUEUE_CALM || !is_rt_cpu(cpu)) &&
-		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-	bool last = here && (enq_flags & SCX_ENQ_LAST);
-	/* while a real-time task waits for this program no other place is looked for */
-	bool waits = here && is_making_way(p, cpu_of(cpu));
-	u64 order;
+	u32 queue = artis_queue_of(f), group;
+	struct artis_rouse_in in = {
+		.here = (queue == ARTIS_QUEUE_CALM || !is_rt_cpu(f->cpu)) &&
+			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
+		.last = enq_flags & SCX_ENQ_LAST,
+		.makes_way = is_making_way(p, cpu_of(f->cpu)),
+	};
+	bool looks = in.here && (in.last || in.makes_way);
+	s32 to = -EBUSY;
 
-	group = group_of(here ? cpu : t->nrt_cpu);
-	if (!last && !waits) {
+	group = group_of(in.here ? (s32)f->cpu : t->nrt_cpu);
+	if (!looks) {
 		to = idle_for(p, t, queue, group);
-		if (to >= 0)
+		in.idle = to >= 0;
+		if (in.idle)
 			group = group_of(to);
 	}
 	group = group_for(f, group);
@@ -192,25 +216,14 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 	if (unlikely(is_rcu_reader(p)))
 		t->advance_ns = artis_reader_advance(t->vtime, clock_at(queue, group));
 	insert(p, t, queue, group, slice_nrt(t, group), enq_flags);
-	if (last)
-		/* only this wakes it (kernel.md 3.1) */
-		scx_bpf_kick_cpu(cpu, 0);
-	if (waits || last)
-		return;
-	if (to >= 0) {
-		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
-		return;
+	if (!looks && !in.idle) {
+		if (unlikely(t->rt1))
+			to = lower_for(p, t, queue, group);
+		else if (woken || queue == ARTIS_QUEUE_BOUND)
+			to = behind_for(p, t, group);
+		in.behind = to >= 0;
 	}
-	if (unlikely(t->rt1)) {
-		if (preempt_lower(p, t, queue, group))
-			return;
-	} else if (woken || queue == ARTIS_QUEUE_BOUND) {
-		order = common_order(order_of(t), queue, group);
-		if (preempt_calm(p, t, group, order))
-			return;
-	}
-	if (!here)
-		scx_bpf_kick_cpu(t->nrt_cpu, SCX_KICK_IDLE);
+	rouse(&in, t, f->cpu, to);
 }
 
 #endif /* ARTIS_QUEUES_INSERT_BPF_H */
