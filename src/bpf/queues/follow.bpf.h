@@ -138,7 +138,7 @@ static __always_inline s32 follow_to_nrt(struct task_struct *p, struct artis_tas
 		in.held = c->rt.in_rt;
 		in.producer = s->runs;
 		in.ends_soon = s->ends_soon;
-		in.spare = has_idle(group, ARTIS_CPU_NRT);
+		in.spare = has_idle(p, group, ARTIS_CPU_NRT, t->nrt_all);
 		in.behind = !t->rt1 && c->makes_way &&
 			    artis_preempts(&policy, order, c->curr_order);
 		/* it may pass those that it could preempt soon */

@@ -78,18 +78,21 @@ static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task
 	return cpu;
 }
 
-/* Is some CPU of @kind in @group idle? */
-static __always_inline bool has_idle(u32 group, u32 kind)
+/* Is some CPU of @kind in @group idle that @p may use? */
+static __always_inline bool has_idle(struct task_struct *p, u32 group, u32 kind, bool all)
 {
 	struct artis_masks *m = masks_of(group);
 	struct bpf_cpumask *of = !m ? NULL : kind == ARTIS_CPU_RT ? m->rt : m->nrt;
-	const struct cpumask *idle;
+	const struct cpumask *in, *idle;
 	bool any;
 
 	if (!of)
 		return false;
+	in = allowed_of(p, of, all);
+	if (!in)
+		return false;
 	idle = scx_bpf_get_idle_cpumask();
-	any = bpf_cpumask_intersects(idle, cast_mask(of));
+	any = bpf_cpumask_intersects(idle, in);
 	scx_bpf_put_idle_cpumask(idle);
 	return any;
 }

@@ -183,7 +183,7 @@ static __always_inline bool could_go_to_rt(struct task_struct *p, struct artis_t
 {
 	if (!t->rt_groups)
 		return false;
-	return has_idle(group_of(cpu), ARTIS_CPU_RT) ||
+	return has_idle(p, group_of(cpu), ARTIS_CPU_RT, t->rt_all) ||
 	       (unlikely(t->rt1) && pick_lower(p, t, group_of(cpu), ARTIS_CPU_RT) >= 0);
 }
 

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! All states that can be reached, breadth first, and what must hold in each of them.
 
-use crate::machine::{Kind, STALE, Scene, State, Task};
-use crate::model::{Machine, Plant};
-use artis_policy::c::{ARTIS_SECTION_CALL, ARTIS_SECTION_NONE, ARTIS_SECTION_SLEEPING};
+use crate::machine::{Kind, Queue, Scene, State, Task};
+use crate::model::{Machine, Order, Plant};
+use artis_policy::c::{
+    ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN,
+    ARTIS_SECTION_CALL, ARTIS_SECTION_NONE, ARTIS_SECTION_SLEEPING,
+};
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Arguments;
 
 /// The state after a step, or what the step broke; and its name, if asked for.
 type Step = (Result<State, String>, String);
+
+/// Every way in which the heads of the own, bound and calm queue and the task that ran may follow
+/// one another: the task first or last, and each queue once before the others.
+const ORDERS: [Order; 6] = [
+    [1, 2, 3, 0],
+    [3, 1, 2, 0],
+    [2, 3, 1, 0],
+    [1, 2, 3, 9_000],
+    [3, 1, 2, 9_000],
+    [2, 3, 1, 9_000],
+];
 
 /// Explores `scene` from all tasks asleep. Returns the number of states.
 ///
@@ -16,11 +30,11 @@ type Step = (Result<State, String>, String);
 /// When a property does not hold, with the steps that lead there; and beyond `limit` states.
 pub fn explore(scene: &Scene, plant: Plant, limit: usize) -> usize {
     let mut start = State::default();
-    for i in 0..scene.tasks.len() {
-        start.task[i] = Task {
+    for (task, actor) in start.task.iter_mut().zip(scene.tasks) {
+        *task = Task {
             runnable: false,
             section: ARTIS_SECTION_SLEEPING as u8,
-            calm: scene.tasks[i] != Kind::Kernel,
+            calm: actor.kind != Kind::Kernel,
         };
     }
     let start = start.canonical(scene);
@@ -46,7 +60,7 @@ pub fn explore(scene: &Scene, plant: Plant, limit: usize) -> usize {
     known.len()
 }
 
-/// The names of the steps to `state`; tasks of one kind may change their names on the way.
+/// The names of the steps to `state`; equal tasks may change their names on the way.
 fn path(
     scene: &Scene,
     plant: Plant,
@@ -65,65 +79,57 @@ fn path(
 /// All steps from a state.
 fn steps(scene: &Scene, plant: Plant, state: &State, named: bool) -> Vec<Step> {
     let mut steps = Vec::new();
-    let mut step = |name: Arguments, pushes: Option<bool>, act: &dyn Fn(&mut Machine)| {
+    let mut step = |name: Arguments, looked: Option<usize>, act: &dyn Fn(&mut Machine)| {
         let mut machine = Machine { scene, plant, state: *state, worse: None };
         act(&mut machine);
         let name = if named { name.to_string() } else { String::new() };
-        steps.push((broken(&machine, pushes).map_or(Ok(machine.state), Err), name));
+        steps.push((broken(&machine, looked).map_or(Ok(machine.state), Err), name));
     };
     for task in (0..scene.tasks.len() as u8).filter(|&t| !state.task[usize::from(t)].runnable) {
         step(format_args!("{task} wakes"), None, &|m| m.wake(task));
     }
-    for cpu in scene.cpus() {
+    for cpu in scene.ids() {
         let c = state.cpu[cpu];
-        let rt = scene.is_rt(cpu);
-        if rt && !c.busy {
+        if !c.busy {
             step(format_args!("real time comes to {cpu}"), None, &|m| m.rt_comes(cpu));
+        } else if !c.held {
+            step(format_args!("real time stays on {cpu}"), None, &|m| m.rt_stays(cpu));
+        } else {
+            step(format_args!("{cpu} ticks"), None, &|m| m.offer(cpu));
         }
-        if c.busy {
-            step(format_args!("real time leaves {cpu}"), None, &|m| m.rt_leaves(cpu));
-            if !c.held {
-                step(format_args!("real time stays on {cpu}"), None, &|m| {
-                    m.state.cpu[cpu].held = true
-                });
+        for order in ORDERS {
+            if c.busy {
+                step(format_args!("real time leaves {cpu}"), None, &|m| m.rt_leaves(cpu, order));
+                continue;
             }
-        }
-        for at in 0..state.ring[cpu].items().len() {
-            if state.ring[cpu].items()[at] & STALE == 0 {
-                step(format_args!("entry {at} of {cpu} is requeued"), None, &|m| {
-                    m.requeue(cpu, at)
-                });
-            }
-        }
-        // an NRT CPU balances or does not, an RT CPU never
-        for pass in if rt { &[false][..] } else { &[false, true] } {
-            let pushes = (!rt).then_some(*pass);
-            let how = if *pass { " and balances" } else { "" };
             if c.kicked {
-                step(format_args!("{cpu} is kicked{how}"), pushes, &|m| {
-                    m.dispatch(cpu, None, *pass)
+                step(format_args!("{cpu} is kicked"), Some(cpu), &|m| {
+                    m.dispatch(cpu, c.curr, order);
                 });
+            }
+            if scene.groups() > 1 && !scene.is_rt(cpu) && (c.kicked || c.curr.is_some()) {
+                step(format_args!("{cpu} balances"), None, &|m| m.balance(cpu, order));
             }
             let Some(task) = c.curr else { continue };
-            step(format_args!("slice of {task} on {cpu} ends{how}"), pushes, &|m| {
-                m.dispatch(cpu, Some(task), *pass);
+            step(format_args!("slice of {task} on {cpu} ends"), Some(cpu), &|m| {
+                m.dispatch(cpu, Some(task), order);
             });
-            let sections: &[u32] = match state.in_call(task) {
-                true => &[ARTIS_SECTION_CALL],
-                false => &[ARTIS_SECTION_SLEEPING],
+            let section = match state.in_call(task) {
+                true => ARTIS_SECTION_CALL,
+                false => ARTIS_SECTION_SLEEPING,
             };
-            for &section in sections {
-                step(format_args!("{task} on {cpu} sleeps{how}"), pushes, &|m| {
-                    m.block(cpu, task, section, *pass);
+            step(format_args!("{task} on {cpu} sleeps"), None, &|m| {
+                m.block(cpu, task, section, order);
+            });
+            let attempts = matches!(scene.kind(task), Kind::Attempting | Kind::Rt1);
+            if attempts && !state.in_call(task) {
+                step(format_args!("{task} on {cpu} enters"), None, &|m| {
+                    m.attempt(cpu, task, order);
                 });
             }
         }
-        let Some(task) = c.curr else { continue };
-        let attempts = matches!(scene.kind(task), Kind::Attempting | Kind::Rt1 | Kind::PinnedRt);
-        if attempts && !state.in_call(task) {
-            step(format_args!("{task} on {cpu} enters"), None, &|m| m.attempt(cpu, task));
-        }
-        if state.in_call(task) {
+        let Some(task) = c.curr.filter(|_| !c.busy) else { continue };
+        if !state.in_user_mode(task) && scene.kind(task) != Kind::Kernel {
             step(format_args!("{task} on {cpu} returns"), None, &|m| {
                 m.state.task[usize::from(task)].section = ARTIS_SECTION_NONE as u8;
             });
@@ -136,45 +142,102 @@ fn steps(scene: &Scene, plant: Plant, state: &State, named: bool) -> Vec<Step> {
     steps
 }
 
-/// What does not hold after a step. `pushes`: it was a dispatch of an NRT CPU, and whether with a pass.
-fn broken(machine: &Machine, pushes: Option<bool>) -> Option<String> {
+/// Tasks that wait where `cpu` takes from, its own group's queues and those of others, and may run there.
+fn waiting_for(machine: &Machine, cpu: usize) -> Vec<u8> {
+    let (scene, state) = (machine.scene, &machine.state);
+    let mut queues = vec![&state.own[cpu]];
+    queues.extend(&state.calm);
+    if !scene.is_rt(cpu) {
+        queues.extend(&state.bound);
+    }
+    let tasks = queues.into_iter().flat_map(Queue::items).copied();
+    tasks.filter(|&task| scene.may_run(task, cpu)).collect()
+}
+
+/// Is a task queued where no CPU of its affinity takes from, or none but RT CPUs though it has others?
+fn is_stranded(machine: &Machine, task: u8) -> bool {
+    let (scene, state) = (machine.scene, &machine.state);
+    let places = state.own.iter().enumerate().map(|(place, queue)| (OWN, place, queue));
+    let places = places.chain(state.bound.iter().enumerate().map(|(at, queue)| (BOUND, at, queue)));
+    let mut places =
+        places.chain(state.calm.iter().enumerate().map(|(at, queue)| (CALM, at, queue)));
+    places.any(|(queue, place, waiting)| {
+        let has_nrt = queue != OWN && scene.groups_of(task, false) != 0;
+        waiting.items().contains(&task)
+            && !scene.allowed(task).any(|cpu| {
+                machine.takes_from(cpu, queue, place) && !(has_nrt && scene.is_rt(cpu))
+            })
+    })
+}
+
+/// What does not hold after a step. `looked`: the CPU that has just chosen its task, prepared for it.
+fn broken(machine: &Machine, looked: Option<usize>) -> Option<String> {
     let (scene, state) = (machine.scene, &machine.state);
     for task in 0..scene.tasks.len() as u8 {
         let places = state.places(task);
         if places != usize::from(state.task[usize::from(task)].runnable) {
             return Some(format!("{task} is {}", if places == 0 { "lost" } else { "doubled" }));
         }
-    }
-    for cpu in scene.cpus() {
-        let on_cpu = state.own[cpu].items().iter().chain(&state.cpu[cpu].curr);
-        for &task in on_cpu {
-            if scene.is_rt(cpu) && state.in_call(task) && scene.pinned_to(task).is_none() {
-                return Some(format!("{task} is in the kernel on RT CPU {cpu}"));
-            }
-            if !scene.may_run(task, cpu) {
-                return Some(format!("{task} may not run on {cpu}"));
-            }
-        }
-        if state.is_asleep(cpu) && !state.own[cpu].is_empty() {
-            return Some(format!("{cpu} sleeps while {:?} wait for it", state.own[cpu].items()));
+        if is_stranded(machine, task) {
+            return Some(format!("{task} waits where none of its CPUs is sure to look"));
         }
     }
-    let asleep = (0..scene.nrt).any(|cpu| state.is_asleep(cpu));
-    // each CPU that was woken will take one
-    let woken = (0..scene.nrt).filter(|&cpu| state.cpu[cpu].kicked).count();
-    let shared = state.nrt.items().iter().chain(state.ring.iter().flat_map(|r| r.items()));
-    let waiting = shared.filter(|&&task| task & STALE == 0).count();
-    if asleep && waiting > woken {
-        return Some(format!("an NRT CPU sleeps while {waiting} wait"));
+    for cpu in scene.ids() {
+        let Some(task) = state.cpu[cpu].curr else { continue };
+        if scene.is_rt(cpu) && state.in_call(task) && scene.groups_of(task, false) != 0 {
+            return Some(format!("{task} is in the kernel on RT CPU {cpu}"));
+        }
+        if !scene.may_run(task, cpu) {
+            return Some(format!("{task} may not run on {cpu}"));
+        }
+    }
+    // each CPU that was kicked takes one; one that real time has for a moment keeps what it put back
+    let looks = |cpu: &usize| state.cpu[*cpu].kicked || (state.cpu[*cpu].busy && !state.cpu[*cpu].held);
+    let looking = scene.ids().filter(looks).count();
+    for cpu in scene.ids().filter(|&cpu| state.is_asleep(cpu)) {
+        let waiting = waiting_for(machine, cpu);
+        let held = scene.ids().any(|cpu| state.cpu[cpu].held);
+        if waiting.len() > looking && !held {
+            return Some(format!("{cpu} sleeps while {waiting:?} wait"));
+        }
     }
     if let Some((before, after)) = machine.worse {
         return Some(format!("the worst load rose from {before} to {after}"));
     }
-    if pushes.is_some() && machine.could_fill_idle() {
-        return Some("an idle RT CPU is left though a calm task waits".into());
+    looked.and_then(|cpu| broken_choice(machine, cpu))
+}
+
+/// What is wrong with what `cpu` has just chosen.
+fn broken_choice(machine: &Machine, cpu: usize) -> Option<String> {
+    let (scene, state) = (machine.scene, &machine.state);
+    let task = state.cpu[cpu].curr?;
+    let is_rt1 = |task: u8| scene.kind(task) == Kind::Rt1;
+    if !is_rt1(task)
+        && let Some(higher) = waiting_near(machine, cpu).into_iter().find(|&task| is_rt1(task))
+    {
+        return Some(format!("{higher} waits while {task} runs on {cpu}"));
     }
-    if pushes == Some(true) && machine.could_return() {
-        return Some("an RT1+ task does not return".into());
+    let facts = machine.facts(task, cpu, false);
+    if is_rt1(task)
+        && !scene.is_rt(cpu)
+        && scene.pinned_to(task).is_none()
+        && machine.may_use_rt(&facts)
+        && machine.could_go_to_rt(task, cpu)
+        && !state.cpu[cpu].kicked
+    {
+        return Some(format!("RT1+ task {task} does not return from {cpu}"));
     }
     None
+}
+
+/// Tasks that wait in the queues of `cpu` and of its group, and may run there.
+fn waiting_near(machine: &Machine, cpu: usize) -> Vec<u8> {
+    let (scene, state) = (machine.scene, &machine.state);
+    let group = scene.group(cpu);
+    let mut queues = vec![&state.own[cpu], &state.calm[group]];
+    if !scene.is_rt(cpu) {
+        queues.push(&state.bound[group]);
+    }
+    let tasks = queues.into_iter().flat_map(Queue::items).copied();
+    tasks.filter(|&task| scene.may_run(task, cpu)).collect()
 }

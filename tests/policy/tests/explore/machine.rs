@@ -5,6 +5,7 @@ use artis_policy::c::{ARTIS_SECTION_NONE, ARTIS_SECTION_SLEEPING};
 
 pub const CPUS: usize = 4;
 pub const TASKS: usize = 6;
+pub const GROUPS: usize = 2;
 
 /// What a task may do in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,63 +16,92 @@ pub enum Kind {
     Attempting,
     /// Firm real time, enters the kernel now and then.
     Rt1,
-    /// NRT, may run on the last RT CPU only.
-    PinnedRt,
-    /// NRT, may run on NRT CPU 0 only.
-    PinnedNrt,
     /// An unbound kernel thread.
     Kernel,
 }
 
-/// A machine and its tasks: CPUs 0 to nrt - 1 are NRT, the rest RT.
+/// A task of a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actor {
+    pub kind: Kind,
+    /// CPUs that it may use, bit n is CPU n; 0: all.
+    pub mask: u8,
+    /// 100 is nice 0.
+    pub weight: u32,
+}
+
+/// All CPUs, nice 0.
+pub const fn any(kind: Kind) -> Actor {
+    Actor { kind, mask: 0, weight: 100 }
+}
+
+/// These CPUs only.
+pub const fn on(kind: Kind, mask: u8) -> Actor {
+    Actor { kind, mask, weight: 100 }
+}
+
+/// A machine and its tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
-    pub nrt: usize,
-    pub rt: usize,
-    pub tasks: &'static [Kind],
-    /// Weight of each task; none: 100.
-    pub weights: &'static [u32],
-    /// M of the RT CPUs.
-    pub m: u32,
+    /// Group of each CPU, and whether it is an RT CPU.
+    pub cpus: &'static [(usize, bool)],
+    pub tasks: &'static [Actor],
+    /// A real-time task that takes a CPU has the kernel put back what runs there at once.
+    pub put_back_at_once: bool,
 }
 
 impl Scene {
-    pub fn cpus(&self) -> std::ops::Range<usize> {
-        0..self.nrt + self.rt
-    }
-
-    pub fn rt_cpus(&self) -> std::ops::Range<usize> {
-        self.nrt..self.nrt + self.rt
+    pub fn ids(&self) -> std::ops::Range<usize> {
+        0..self.cpus.len()
     }
 
     pub fn is_rt(&self, cpu: usize) -> bool {
-        cpu >= self.nrt
+        self.cpus[cpu].1
+    }
+
+    pub fn group(&self, cpu: usize) -> usize {
+        self.cpus[cpu].0
+    }
+
+    pub fn groups(&self) -> usize {
+        1 + self.cpus.iter().map(|cpu| cpu.0).max().unwrap_or(0)
     }
 
     pub fn weight(&self, task: u8) -> u32 {
-        self.weights.get(usize::from(task)).copied().unwrap_or(100)
+        self.tasks[usize::from(task)].weight
     }
 
     pub fn kind(&self, task: u8) -> Kind {
-        self.tasks[usize::from(task)]
+        self.tasks[usize::from(task)].kind
     }
 
     /// Its affinity.
     pub fn may_run(&self, task: u8, cpu: usize) -> bool {
-        match self.kind(task) {
-            Kind::PinnedRt => cpu == self.nrt + self.rt - 1,
-            Kind::PinnedNrt => cpu == 0,
-            _ => true,
-        }
+        let mask = self.tasks[usize::from(task)].mask;
+        mask == 0 || mask >> cpu & 1 == 1
+    }
+
+    /// CPUs that it may use.
+    pub fn allowed(&self, task: u8) -> impl Iterator<Item = usize> {
+        self.ids().filter(move |&cpu| self.may_run(task, cpu))
     }
 
     /// The only CPU of a task that has one only.
     pub fn pinned_to(&self, task: u8) -> Option<usize> {
-        match self.kind(task) {
-            Kind::PinnedRt => Some(self.nrt + self.rt - 1),
-            Kind::PinnedNrt => Some(0),
-            _ => None,
-        }
+        let mut cpus = self.allowed(task);
+        cpus.next().filter(|_| cpus.next().is_none())
+    }
+
+    /// Groups, by bit, that hold a CPU of its affinity of this kind.
+    pub fn groups_of(&self, task: u8, rt: bool) -> u64 {
+        let cpus = self.allowed(task).filter(|&cpu| self.is_rt(cpu) == rt);
+        cpus.fold(0, |bits, cpu| bits | 1 << self.group(cpu))
+    }
+
+    /// The NRT CPU where it is taken to have run last; without one, its first CPU.
+    pub fn nrt_cpu(&self, task: u8) -> usize {
+        let nrt = self.allowed(task).find(|&cpu| !self.is_rt(cpu));
+        nrt.or_else(|| self.allowed(task).next()).expect("a CPU")
     }
 }
 
@@ -88,6 +118,12 @@ impl Queue {
         self.len += 1;
     }
 
+    pub fn push_first(&mut self, item: u8) {
+        self.items.copy_within(..TASKS - 1, 1);
+        self.items[0] = item;
+        self.len += 1;
+    }
+
     pub fn remove(&mut self, at: usize) -> u8 {
         let item = self.items[at];
         self.items.copy_within(at + 1.., at);
@@ -96,16 +132,8 @@ impl Queue {
         item
     }
 
-    pub fn pop(&mut self) -> Option<u8> {
-        (self.len > 0).then(|| self.remove(0))
-    }
-
     pub fn items(&self) -> &[u8] {
         &self.items[..usize::from(self.len)]
-    }
-
-    pub fn items_mut(&mut self) -> &mut [u8] {
-        &mut self.items[..usize::from(self.len)]
     }
 
     pub fn is_empty(&self) -> bool {
@@ -113,18 +141,17 @@ impl Queue {
     }
 }
 
-/// Entries of a ring that were overtaken: the task was queued again since.
-pub const STALE: u8 = 0x80;
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cpu {
     pub curr: Option<u8>,
     /// A real-time task runs.
     pub busy: bool,
-    /// And has for long.
+    /// And has for long: the tick has seen it.
     pub held: bool,
     /// It will call ops.dispatch.
     pub kicked: bool,
+    /// What the real-time task preempted lies in the local queue, where only this CPU gets at it.
+    pub beneath: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -140,12 +167,11 @@ pub struct Task {
 pub struct State {
     pub cpu: [Cpu; CPUS],
     pub task: [Task; TASKS],
-    /// The queue that NRT CPUs share.
-    pub nrt: Queue,
+    /// The queues of each group.
+    pub bound: [Queue; GROUPS],
+    pub calm: [Queue; GROUPS],
     /// The own queue of each CPU.
     pub own: [Queue; CPUS],
-    /// The FIFO from each RT CPU.
-    pub ring: [Queue; CPUS],
 }
 
 impl State {
@@ -167,44 +193,53 @@ impl State {
         c.curr.is_none() && !c.busy && !c.kicked
     }
 
-    /// All places where `task` waits or runs; a stale entry of a ring is none.
-    pub fn places(&self, task: u8) -> usize {
-        let queues = self.own.iter().chain(&self.ring).chain([&self.nrt]);
-        queues.flat_map(Queue::items).filter(|&&t| t == task).count()
-            + self.cpu.iter().filter(|c| c.curr == Some(task)).count()
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.own.iter().chain(&self.bound).chain(&self.calm)
     }
 
-    /// Tasks of one kind and weight are the same to every rule: names them by where they are.
+    /// All places where `task` waits or runs.
+    pub fn places(&self, task: u8) -> usize {
+        self.queues().flat_map(Queue::items).filter(|&&t| t == task).count()
+            + self.cpu.iter().filter(|c| c.curr == Some(task)).count()
+            + self.cpu.iter().filter(|c| c.beneath == Some(task)).count()
+    }
+
+    /// Equal tasks are the same to every rule: names them by where they are.
     pub fn canonical(&self, scene: &Scene) -> Self {
         let n = scene.tasks.len() as u8;
         let key = |task: u8| {
-            let at = |queue: &Queue| queue.items().iter().position(|&t| t & !STALE == task);
+            let at = |queue: &Queue| queue.items().iter().position(|&t| t == task);
             (
                 self.task[usize::from(task)],
                 self.cpu.iter().position(|c| c.curr == Some(task)),
-                at(&self.nrt),
+                self.cpu.iter().position(|c| c.beneath == Some(task)),
+                self.bound.map(|queue| at(&queue)),
+                self.calm.map(|queue| at(&queue)),
                 self.own.map(|queue| at(&queue)),
-                self.ring.map(|queue| at(&queue)),
             )
         };
-        let class = |task: u8| (scene.kind(task) as u8, scene.weight(task));
-        // names[new] = old: tasks of one class share out the names of that class
+        // names[new] = old: equal tasks share out their names
         let mut names: Vec<u8> = (0..n).collect();
         for new in 0..names.len() {
-            let same = |&other: &usize| class(names[other]) == class(names[new]);
+            let actor = |at: usize| scene.tasks[usize::from(names[at])];
+            let same = |&other: &usize| actor(other) == actor(new);
             let least = (new..names.len()).filter(same).min_by_key(|&other| key(names[other]));
             names.swap(new, least.unwrap_or(new));
         }
         let mut new_of = [0; TASKS];
         names.iter().enumerate().for_each(|(new, &old)| new_of[usize::from(old)] = new as u8);
-        let rename = |item: u8| new_of[usize::from(item & !STALE)] | (item & STALE);
+        let rename = |task: u8| new_of[usize::from(task)];
         let mut state = *self;
         for (new, &old) in names.iter().enumerate() {
             state.task[new] = self.task[usize::from(old)];
         }
-        let queues = state.own.iter_mut().chain(&mut state.ring).chain([&mut state.nrt]);
-        queues.flat_map(Queue::items_mut).for_each(|item| *item = rename(*item));
-        state.cpu.iter_mut().for_each(|c| c.curr = c.curr.map(rename));
+        for queue in state.own.iter_mut().chain(&mut state.bound).chain(&mut state.calm) {
+            let len = usize::from(queue.len);
+            queue.items[..len].iter_mut().for_each(|task| *task = rename(*task));
+        }
+        for c in &mut state.cpu {
+            (c.curr, c.beneath) = (c.curr.map(rename), c.beneath.map(rename));
+        }
         state
     }
 }

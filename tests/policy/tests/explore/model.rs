@@ -1,265 +1,422 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What can happen on the machine: each step is one event of the kernel and what the scheduler does
-//! with it, after src/bpf/events and src/bpf/queues, with the same C functions for every rule.
-//!
-//! Virtual time is left out: queues are first in, first out, and nobody is preempted for it. Steps
-//! are atomic: what happens within a hand-over is checked in tests/handover.
+//! What happens on a small machine: the steps of the kernel and of src/bpf/queues around the rules
+//! of policy/room.h, which decide here as they do there. Steps are atomic against each other.
 
-use crate::machine::{Kind, Queue, STALE, Scene, State};
+use crate::machine::{Kind, Queue, Scene, State};
 use artis_policy::c::{
-    ARTIS_SECTION_CALL, ARTIS_SECTION_NONE, ARTIS_SECTION_SLEEPING, artis_ring, artis_ring_entry,
-    artis_ring_pid, artis_ring_pop, artis_ring_push, artis_ring_seq,
+    ARTIS_NEXT_BOUND as NEXT_BOUND, ARTIS_NEXT_NONE as NEXT_NONE, ARTIS_NEXT_OWN as NEXT_OWN,
+    ARTIS_NEXT_STAY as NEXT_STAY, ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM,
+    ARTIS_QUEUE_OWN as OWN, ARTIS_ROUSE_IDLE as ROUSE_IDLE, ARTIS_ROUSE_NRT as ROUSE_NRT,
+    ARTIS_ROUSE_PREEMPT as ROUSE_PREEMPT, ARTIS_ROUSE_SELF as ROUSE_SELF,
+    ARTIS_SECTION_CALL as SECTION_CALL, ARTIS_SECTION_SLEEPING as SECTION_SLEEPING, artis_facts,
+    artis_load, artis_look, artis_may_use_rt, artis_may_wait, artis_next, artis_queue_of,
+    artis_relieves, artis_rouse, artis_rouse_in,
 };
-use artis_policy::{Place, PlaceIn, place};
+use artis_policy::rt1_order;
 
-/// A bug put into the scheduler.
+/// A bug that is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
     None,
-    /// A full ring is an error that nobody handles.
-    OverflowIgnored,
-    /// Stale entries are not told from others.
-    SeqIgnored,
-    /// An evicted task's NRT CPU is not woken.
-    NoKick,
-    NoFill,
-    NoReturn,
-    /// The pass moves whatever waits.
-    WeightIgnored,
-    /// The pass does not look whether a task is in the kernel.
+    /// A task is queued in whatever group is near.
+    MaskIgnored,
+    /// A task in the kernel is queued as a calm one.
     SectionIgnored,
+    /// No CPU is kicked after an insertion.
+    NotRoused,
+    /// A CPU that is about to go idle is not kicked for its last task.
+    LastForgotten,
+    /// What waits for a CPU that a real-time task holds is offered to no other.
+    NotOffered,
+    /// An RT1+ task stays on its NRT CPU.
+    NoReturn,
+    /// An RT1+ task preempts nothing.
+    NoPreemption,
+    /// RT CPUs do not take from the calm queue.
+    RtTakesNothing,
+    /// A CPU without work does not look at other groups.
+    GroupsIgnored,
+    /// A task moves to another group whatever the loads.
+    LoadIgnored,
+    /// A task is taken and left where it was.
+    Doubled,
+    /// A preempted task is forgotten.
+    Lost,
 }
 
-/// Slots of a ring that entries of tasks may take, so that it overflows.
-const ROOM: usize = 2;
-const SLOTS: usize = 16;
+/// A place in the order of all queues: RT1+ tasks first.
+const FIRST: u64 = 1 << 20;
+const LEAD_NS: u64 = 1 << 10;
 
-/// A state, and what may be done to it.
-#[derive(Clone, Debug)]
+/// A state, and what may happen next.
 pub struct Machine<'a> {
     pub scene: &'a Scene,
     pub plant: Plant,
     pub state: State,
-    /// The load of the giver before, and the receiver's after a move that was to even out.
+    /// A move raised the greater of two loads from the first to the second of these.
     pub worse: Option<(u64, u64)>,
 }
 
-/// A real ring of C with the entries of `queue`, and so many strangers' before them that `ROOM` is left.
-fn ring_of(queue: &Queue) -> artis_ring {
-    let mut ring = artis_ring::default();
-    for item in std::iter::repeat_n(&0xff, SLOTS - ROOM).chain(queue.items()) {
-        let seq = u32::from(item & STALE == 0);
-        // SAFETY: a live ring that nobody else sees.
-        assert!(unsafe {
-            artis_ring_push(&mut ring, artis_ring_entry(u32::from(item & !STALE), seq))
-        });
-    }
-    ring
-}
+/// How the heads of the queues and the task that ran compare, where nothing but virtual time tells:
+/// every way is explored.
+pub type Order = [u64; 4];
 
 impl Machine<'_> {
-    pub fn kick_idle_nrt(&mut self) -> bool {
-        let idle = (0..self.scene.nrt).find(|&cpu| self.state.is_asleep(cpu));
-        if let Some(cpu) = idle {
-            self.state.cpu[cpu].kicked = true;
-        }
-        idle.is_some()
+    fn planted(&self, plant: Plant) -> bool {
+        self.plant == plant
     }
 
-    fn run(&mut self, cpu: usize, task: u8) {
-        self.state.cpu[cpu].curr = Some(task);
-        let t = &mut self.state.task[usize::from(task)];
-        if u32::from(t.section) == ARTIS_SECTION_SLEEPING {
-            t.section = ARTIS_SECTION_NONE as u8;
-        }
+    fn is_rt1(&self, task: u8) -> bool {
+        self.scene.kind(task) == Kind::Rt1
     }
 
-    /// artis_place(), for a task that ran on `cpu`.
-    fn verdict(&self, task: u8, cpu: usize, woken: bool, put_back: bool) -> Place {
-        place(&PlaceIn {
-            section: self.state.task[usize::from(task)].section.into(),
-            woken,
-            calm: self.state.is_calm(task),
+    pub fn facts(&self, task: u8, cpu: usize, woken: bool) -> artis_facts {
+        let section = u32::from(self.state.task[usize::from(task)].section);
+        artis_facts {
+            nrt_groups: self.scene.groups_of(task, false),
+            rt_groups: self.scene.groups_of(task, true),
+            cpu: cpu as u32,
+            pinned: self.scene.pinned_to(task).is_some(),
+            calm: self.state.is_calm(task) || self.planted(Plant::SectionIgnored),
+            inside: section != if woken { SECTION_SLEEPING } else { 0 }
+                && !self.planted(Plant::SectionIgnored),
             kernel: self.scene.kind(task) == Kind::Kernel,
             unsettled: false,
-            on_rt: self.scene.is_rt(cpu),
-            put_back,
-            rt1: self.scene.kind(task) == Kind::Rt1,
-            displaced: false,
-            ahead: false,
-        })
-    }
-
-    fn idle_rt(&self, task: u8) -> Option<usize> {
-        let idle = |&cpu: &usize| self.state.is_asleep(cpu) && self.state.own[cpu].is_empty();
-        self.scene.rt_cpus().find(|cpu| idle(cpu) && self.scene.may_run(task, *cpu))
-    }
-
-    fn insert_own(&mut self, task: u8, cpu: usize) {
-        self.state.own[cpu].push(task);
-        self.state.cpu[cpu].kicked |= self.state.is_asleep(cpu);
-    }
-
-    fn insert_nrt(&mut self, task: u8) {
-        self.state.nrt.push(task);
-        self.kick_idle_nrt();
-    }
-
-    /// The RT CPU hands over through the ring; if that is full, through the shared queue.
-    fn hand_over(&mut self, task: u8, cpu: usize) {
-        let mut ring = ring_of(&self.state.ring[cpu]);
-        // SAFETY: a live ring that nobody else sees.
-        if unsafe { artis_ring_push(&mut ring, artis_ring_entry(task.into(), 1)) } {
-            self.state.ring[cpu].push(task);
-            // the CPU that is told need not be idle: it looks when it dispatches next
-            if self.plant != Plant::NoKick {
-                self.kick_idle_nrt();
-            }
-        } else if self.plant != Plant::OverflowIgnored {
-            self.insert_nrt(task);
+            rt_forbidden: false,
         }
     }
 
-    /// ops.enqueue of a task that ran on `cpu`; `evicted`: because of an attempt on an RT CPU.
-    fn enqueue(&mut self, task: u8, cpu: usize, woken: bool, put_back: bool, evicted: bool) {
-        // queued again: entries that still name it are stale
-        for ring in &mut self.state.ring {
-            ring.items_mut().iter_mut().filter(|t| **t == task).for_each(|t| *t |= STALE);
-        }
-        if let Some(only) = self.scene.pinned_to(task) {
-            return self.insert_own(task, only);
-        }
-        match self.verdict(task, cpu, woken, put_back) {
-            Place::RtStay if self.state.own[cpu].is_empty() => {
-                if put_back && self.kick_idle_nrt() {
-                    self.state.nrt.push(task);
-                } else {
-                    self.insert_own(task, cpu);
-                }
-            }
-            Place::RtIdle => match self.idle_rt(task) {
-                Some(rt) => self.insert_own(task, rt),
-                None => self.insert_nrt(task),
-            },
-            _ if evicted => self.hand_over(task, cpu),
-            _ => self.insert_nrt(task),
+    fn queue_of(&self, facts: &artis_facts) -> u32 {
+        // SAFETY: a live struct of C's layout that is only read.
+        unsafe { artis_queue_of(facts) }
+    }
+
+    pub fn may_use_rt(&self, facts: &artis_facts) -> bool {
+        // SAFETY: as above.
+        unsafe { artis_may_use_rt(facts) }
+    }
+
+    fn queue(&mut self, queue: u32, place: usize) -> &mut Queue {
+        match queue {
+            OWN => &mut self.state.own[place],
+            BOUND => &mut self.state.bound[place],
+            _ => &mut self.state.calm[place],
         }
     }
 
+    /// Does `cpu` take from `queue` of `place`, once it has looked at what is nearer?
+    pub fn takes_from(&self, cpu: usize, queue: u32, place: usize) -> bool {
+        match queue {
+            OWN => cpu == place,
+            BOUND => !self.scene.is_rt(cpu) && self.scene.group(cpu) == place,
+            _ => self.scene.group(cpu) == place,
+        }
+    }
+
+    /// An idle CPU for `task`, as idle_for() looks for one.
+    fn idle_for(&self, task: u8, queue: u32, group: usize) -> Option<usize> {
+        let find = |rt: bool, near: bool| {
+            self.scene.allowed(task).find(|&cpu| {
+                self.state.is_asleep(cpu)
+                    && self.scene.is_rt(cpu) == rt
+                    && (!near || self.scene.group(cpu) == group)
+            })
+        };
+        let of = |rt: bool| find(rt, true).or_else(|| find(rt, false));
+        let rt = || if queue == CALM { of(true) } else { None };
+        if self.is_rt1(task) { rt().or_else(|| of(false)) } else { of(false).or_else(rt) }
+    }
+
+    /// A CPU whose task is lower than RT1+ task `task`, as lower_for() looks for one.
+    fn lower_for(&self, task: u8, queue: u32) -> Option<usize> {
+        let lower = |rt: bool| {
+            self.scene.allowed(task).find(|&cpu| {
+                let c = &self.state.cpu[cpu];
+                let lower = c.curr.is_some_and(|curr| !self.is_rt1(curr));
+                self.scene.is_rt(cpu) == rt && !c.busy && !c.kicked && lower
+            })
+        };
+        let rt = if queue == CALM { lower(true) } else { None };
+        rt.or_else(|| lower(false))
+    }
+
+    /// ops.enqueue of a task whose run queue is that of `cpu`.
+    pub fn enqueue(&mut self, task: u8, cpu: usize, woken: bool, last: bool, makes_way: bool) {
+        let facts = self.facts(task, cpu, woken);
+        let queue = self.queue_of(&facts);
+        if queue == OWN {
+            let rt1 = self.is_rt1(task);
+            let own = &mut self.state.own[cpu];
+            if rt1 { own.push_first(task) } else { own.push(task) };
+            let c = &mut self.state.cpu[cpu];
+            let guest = c.curr.is_some_and(|curr| self.scene.pinned_to(curr).is_none());
+            // a guest makes way, an idle CPU looks
+            c.kicked |= !self.planted(Plant::NotRoused)
+                && !c.busy
+                && (c.curr.is_none() || (guest && self.scene.is_rt(cpu)));
+            return;
+        }
+        let here = (queue == CALM || !self.scene.is_rt(cpu)) && self.scene.may_run(task, cpu);
+        let mut sees = artis_rouse_in { here, last, makes_way, idle: false, behind: false };
+        let looks = here && (last || makes_way);
+        let nrt = self.scene.nrt_cpu(task);
+        let mut group = self.scene.group(if here { cpu } else { nrt });
+        let mut to = None;
+        if !looks {
+            to = self.idle_for(task, queue, group);
+            sees.idle = to.is_some();
+            group = to.map_or(group, |to| self.scene.group(to));
+        }
+        // SAFETY: a live struct of C's layout that is only read.
+        let may_wait = |group: usize| unsafe { artis_may_wait(&facts, queue, group as u32) };
+        if !may_wait(group) && !self.planted(Plant::MaskIgnored) {
+            group = (0..self.scene.groups()).find(|&group| may_wait(group)).expect("a group");
+        }
+        let rt1 = self.is_rt1(task);
+        let waiting = self.queue(queue, group);
+        if rt1 { waiting.push_first(task) } else { waiting.push(task) };
+        if !looks && !sees.idle && rt1 && !self.planted(Plant::NoPreemption) {
+            to = self.lower_for(task, queue);
+            sees.behind = to.is_some();
+        }
+        // SAFETY: as above.
+        let kick = match unsafe { artis_rouse(&sees) } {
+            ROUSE_SELF if !self.planted(Plant::LastForgotten) => Some(cpu),
+            ROUSE_IDLE | ROUSE_PREEMPT => to,
+            ROUSE_NRT => Some(nrt).filter(|&nrt| self.state.is_asleep(nrt)),
+            _ => None,
+        };
+        if let Some(cpu) = kick.filter(|_| !self.planted(Plant::NotRoused)) {
+            self.state.cpu[cpu].kicked = true;
+        }
+    }
+
+    /// `task` wakes, which ran on `cpu` last.
     pub fn wake(&mut self, task: u8) {
         self.state.task[usize::from(task)].runnable = true;
-        if self.scene.pinned_to(task).is_none() {
-            // ops.select_cpu
-            if let Some(cpu) = (0..self.scene.nrt).find(|&cpu| self.state.is_asleep(cpu)) {
-                return self.run(cpu, task);
-            }
-            if self.verdict(task, 0, true, false) == Place::RtIdle
-                && let Some(rt) = self.idle_rt(task)
-            {
-                return self.insert_own(task, rt);
-            }
+        let nrt = self.scene.nrt_cpu(task);
+        if let Some(cpu) = self.scene.pinned_to(task) {
+            return self.enqueue(task, cpu, true, false, false);
         }
-        self.enqueue(task, 0, true, false, false);
-        // who may run nowhere else takes the CPU from a guest
-        if let Some(cpu) = self.scene.pinned_to(task).filter(|&cpu| self.scene.is_rt(cpu))
-            && !self.state.cpu[cpu].busy
-            && let Some(guest) = self.state.cpu[cpu].curr
-            && self.scene.pinned_to(guest).is_none()
-        {
-            self.state.cpu[cpu].curr = None;
-            self.enqueue(guest, cpu, false, false, false);
-            self.dispatch(cpu, None, false);
+        let facts = self.facts(task, nrt, true);
+        let prefers_rt = self.is_rt1(task) && self.may_use_rt(&facts);
+        // ops.select_cpu: straight to an idle NRT CPU
+        let idle = self.idle_for(task, BOUND, self.scene.group(nrt));
+        if let Some(cpu) = idle.filter(|_| !prefers_rt && facts.nrt_groups != 0) {
+            self.state.cpu[cpu].curr = Some(task);
+            return;
         }
+        self.enqueue(task, nrt, true, false, false);
+        // the kernel preempts the idle task of the CPU of its run queue
+        self.state.cpu[nrt].kicked |= self.state.is_asleep(nrt);
     }
 
     /// The task that runs on `cpu` enters the kernel.
-    pub fn attempt(&mut self, cpu: usize, task: u8) {
+    pub fn attempt(&mut self, cpu: usize, task: u8, order: Order) {
         let t = &mut self.state.task[usize::from(task)];
-        (t.section, t.calm) = (ARTIS_SECTION_CALL as u8, false);
-        if self.scene.is_rt(cpu) && self.scene.pinned_to(task).is_none() {
-            self.state.cpu[cpu].curr = None;
-            self.enqueue(task, cpu, false, false, true);
-            self.dispatch(cpu, None, false);
+        (t.section, t.calm) = (SECTION_CALL as u8, false);
+        if self.scene.is_rt(cpu) && self.scene.groups_of(task, false) != 0 {
+            self.dispatch(cpu, Some(task), order);
         }
     }
 
     /// The task that runs on `cpu` sleeps, in a call of this section, or ends.
-    pub fn block(&mut self, cpu: usize, task: u8, section: u32, pass: bool) {
-        self.state.cpu[cpu].curr = None;
+    pub fn block(&mut self, cpu: usize, task: u8, section: u32, order: Order) {
         let t = &mut self.state.task[usize::from(task)];
         (t.runnable, t.section) = (false, section as u8);
-        self.dispatch(cpu, None, pass);
+        self.dispatch(cpu, None, order);
     }
 
-    /// The affinity of a task in the FIFO of `cpu` changes: another CPU takes it off and queues it.
-    pub fn requeue(&mut self, cpu: usize, at: usize) {
-        let task = self.state.ring[cpu].items()[at];
-        self.enqueue(task, cpu, false, false, false);
-    }
-
-    /// A real-time task takes `cpu`; what runs there is put back.
+    /// A real-time task takes `cpu`; what runs there is put back, at once or by a later tick.
     pub fn rt_comes(&mut self, cpu: usize) {
-        self.state.cpu[cpu].busy = true;
-        self.state.cpu[cpu].kicked = false;
-        if let Some(task) = self.state.cpu[cpu].curr.take() {
-            self.enqueue(task, cpu, false, true, false);
+        let c = &mut self.state.cpu[cpu];
+        c.busy = true;
+        let Some(task) = c.curr.take() else { return };
+        if self.planted(Plant::Lost) {
+            return;
+        }
+        if self.scene.put_back_at_once {
+            self.enqueue(task, cpu, false, false, true);
+        } else {
+            c.beneath = Some(task);
         }
     }
 
-    pub fn rt_leaves(&mut self, cpu: usize) {
-        (self.state.cpu[cpu].busy, self.state.cpu[cpu].held) = (false, false);
-        self.dispatch(cpu, None, false);
-    }
-
-    /// ops.dispatch; `prev`: its slice is over; `pass`: it is time for a balancing pass.
-    pub fn dispatch(&mut self, cpu: usize, prev: Option<u8>, pass: bool) {
-        self.state.cpu[cpu].kicked = false;
-        if let Some(task) = prev {
-            self.state.cpu[cpu].curr = None;
+    /// The tick beneath which a real-time task stays.
+    pub fn rt_stays(&mut self, cpu: usize) {
+        self.state.cpu[cpu].held = true;
+        if let Some(task) = self.state.cpu[cpu].beneath.take() {
             self.enqueue(task, cpu, false, false, false);
         }
-        if !self.scene.is_rt(cpu) {
-            self.drain();
-        }
-        let mut next = self.state.own[cpu].pop();
-        if !self.scene.is_rt(cpu) {
-            next = next.or_else(|| self.state.nrt.pop());
-            if next.is_none() && self.pull() {
-                next = self.state.nrt.pop();
-            }
-        }
-        // pinned tasks elsewhere in the queue never are
-        if let Some(task) = next {
-            assert!(self.scene.may_run(task, cpu), "{task} on {cpu}: {:?}", self.state);
-            self.run(cpu, task);
-        }
-        if !self.scene.is_rt(cpu) {
-            self.fill_idle();
-            if pass {
-                self.balance();
-                self.fill_idle();
-            }
-        }
-        // it looked just now, unless the pass brought something meanwhile
-        self.state.cpu[cpu].kicked &= self.state.cpu[cpu].curr.is_none();
+        self.offer(cpu);
     }
 
-    /// An NRT CPU reads all FIFOs and puts what is not stale into the shared queue.
-    fn drain(&mut self) {
-        for cpu in self.scene.rt_cpus() {
-            let mut ring = ring_of(&self.state.ring[cpu]);
-            self.state.ring[cpu] = Queue::default();
-            let mut entry = 0;
-            // SAFETY: a live ring that nobody else sees.
-            while unsafe { artis_ring_pop(&mut ring, &mut entry) } {
-                // SAFETY: plain values.
-                let (pid, seq) = unsafe { (artis_ring_pid(entry), artis_ring_seq(entry)) };
-                if usize::try_from(pid).is_ok_and(|pid| pid < self.scene.tasks.len())
-                    && (seq == 1 || self.plant == Plant::SeqIgnored)
-                {
-                    self.insert_nrt(pid as u8);
-                }
+    /// What waits for `cpu`, which a real-time task holds, is offered to an idle CPU.
+    pub fn offer(&mut self, cpu: usize) {
+        let group = self.scene.group(cpu);
+        let calm = !self.state.calm[group].is_empty();
+        if self.planted(Plant::NotOffered) || (!calm && self.state.bound[group].is_empty()) {
+            return;
+        }
+        let idle = |rt: bool| {
+            self.scene.ids().find(|&cpu| {
+                self.scene.group(cpu) == group
+                    && self.scene.is_rt(cpu) == rt
+                    && self.state.is_asleep(cpu)
+            })
+        };
+        let found = if calm { idle(true) } else { None }.or_else(|| idle(false));
+        if let Some(cpu) = found {
+            self.state.cpu[cpu].kicked = true;
+        }
+    }
+
+    pub fn rt_leaves(&mut self, cpu: usize, order: Order) {
+        let c = &mut self.state.cpu[cpu];
+        (c.busy, c.held) = (false, false);
+        match c.beneath.take() {
+            // it lies in the local queue
+            Some(task) => c.curr = Some(task),
+            None => self.dispatch(cpu, None, order),
+        }
+    }
+
+    /// Where the first of a queue lies in the order.
+    fn first(&self, queue: &Queue, order: u64) -> Option<u64> {
+        let &task = queue.items().first()?;
+        Some(if self.is_rt1(task) { rt1_order(1, 0) } else { FIRST + order })
+    }
+
+    /// ops.dispatch; `prev`: the task that runs there, whose slice is over.
+    pub fn dispatch(&mut self, cpu: usize, prev: Option<u8>, order: Order) {
+        self.state.cpu[cpu].kicked = false;
+        if prev.is_none() {
+            self.state.cpu[cpu].curr = None;
+        }
+        let (rt, group) = (self.scene.is_rt(cpu), self.scene.group(cpu));
+        let mut look = artis_look { rt, lead_ns: LEAD_NS, ..Default::default() };
+        let mut returns = false;
+        let queues = [self.state.own[cpu], self.state.bound[group], self.state.calm[group]];
+        for (nr, queue) in queues.iter().enumerate() {
+            if let Some(first) = self.first(queue, order[nr]).filter(|_| !rt || nr != BOUND as usize)
+            {
+                look.first[nr] = first;
+                look.waits |= 1 << nr;
             }
         }
+        if self.planted(Plant::RtTakesNothing) && rt {
+            look.waits &= !(1 << CALM);
+        }
+        if let Some(task) = prev {
+            let facts = self.facts(task, cpu, false);
+            let rt1 = self.is_rt1(task);
+            look.order = if rt1 { rt1_order(1, 0) } else { FIRST + order[3] };
+            look.pinned = facts.pinned;
+            look.may_stay = !rt || facts.pinned || self.may_use_rt(&facts);
+            let calm = !rt && self.queue_of(&facts) == CALM && (look.waits != 0 || rt1);
+            if calm && self.could_go_to_rt(task, cpu) && !self.planted(Plant::NoReturn) {
+                look.may_stay = false;
+                returns = rt1;
+            }
+        }
+        let taken = self.take(cpu, &mut look);
+        let taken = taken.or_else(|| {
+            let dry = !look.may_stay && !self.planted(Plant::GroupsIgnored);
+            if dry { self.take_from_groups(cpu) } else { None }
+        });
+        let stays = prev.is_some() && taken.is_none() && (look.may_stay || (!rt && !returns));
+        if let Some(task) = prev.filter(|_| !stays) {
+            self.state.cpu[cpu].curr = None;
+            self.enqueue(task, cpu, false, taken.is_none(), false);
+        }
+        if taken.is_some() {
+            self.state.cpu[cpu].curr = taken;
+            self.state.cpu[cpu].kicked = false;
+        }
+    }
+
+    /// The task that artis_next() names, of the queues of `cpu`.
+    fn take(&mut self, cpu: usize, look: &mut artis_look) -> Option<u8> {
+        loop {
+            // SAFETY: a live struct of C's layout that is only read.
+            let queue = match unsafe { artis_next(look) } {
+                NEXT_STAY | NEXT_NONE => return None,
+                NEXT_OWN => OWN,
+                NEXT_BOUND => BOUND,
+                _ => CALM,
+            };
+            let place = if queue == OWN { cpu } else { self.scene.group(cpu) };
+            if let Some(task) = self.move_to_local(cpu, queue, place) {
+                return Some(task);
+            }
+            look.waits &= !(1 << queue);
+        }
+    }
+
+    /// scx_bpf_dsq_move_to_local(): the first of the queue that may run on `cpu`.
+    fn move_to_local(&mut self, cpu: usize, queue: u32, place: usize) -> Option<u8> {
+        let scene = self.scene;
+        let doubled = self.planted(Plant::Doubled);
+        let waiting = self.queue(queue, place);
+        let at = waiting.items().iter().position(|&task| scene.may_run(task, cpu))?;
+        Some(if doubled { waiting.items()[at] } else { waiting.remove(at) })
+    }
+
+    /// A CPU that has nothing to run takes from another group.
+    fn take_from_groups(&mut self, cpu: usize) -> Option<u8> {
+        let (groups, mine) = (self.scene.groups(), self.scene.group(cpu));
+        (1..groups).map(|i| (mine + i) % groups).find_map(|group| {
+            let bound = !self.scene.is_rt(cpu);
+            let taken = if bound { self.move_to_local(cpu, BOUND, group) } else { None };
+            taken.or_else(|| self.move_to_local(cpu, CALM, group))
+        })
+    }
+
+    /// Could the calm task that runs on NRT CPU `here` go on on an RT CPU of its group?
+    pub fn could_go_to_rt(&self, task: u8, here: usize) -> bool {
+        let group = self.scene.group(here);
+        let rt = |cpu: &usize| self.scene.is_rt(*cpu) && self.scene.group(*cpu) == group;
+        let idle = self.scene.allowed(task).filter(rt).any(|cpu| self.state.is_asleep(cpu));
+        idle || (self.is_rt1(task) && self.lower_for(task, CALM).is_some_and(|cpu| rt(&cpu)))
+    }
+
+    /// Weight of what is runnable in `group`, and M of as many CPUs as it has.
+    fn load(&self, group: usize) -> artis_load {
+        let on = |cpu: &usize| self.scene.group(*cpu) == group;
+        let cpus = self.scene.ids().filter(on).count();
+        let running = self.scene.ids().filter(on).filter_map(|cpu| self.state.cpu[cpu].curr);
+        let queues = [&self.state.bound[group], &self.state.calm[group]];
+        let waiting = queues.into_iter().flat_map(Queue::items).copied();
+        let weight = running.chain(waiting).map(|task| u64::from(self.scene.weight(task))).sum();
+        artis_load { weight, m: (1 << 20) / cpus as u32, pad: 0 }
+    }
+
+    /// It is time to look at another group: does a task of it come to NRT CPU `cpu`?
+    pub fn balance(&mut self, cpu: usize, order: Order) {
+        let mine = self.scene.group(cpu);
+        for other in (0..self.scene.groups()).filter(|&other| other != mine) {
+            let (there, here) = (self.load(other), self.load(mine));
+            let queue = if self.state.bound[other].is_empty() { CALM } else { BOUND };
+            let Some(&first) = self.queue(queue, other).items().first() else { continue };
+            let weight = self.scene.weight(first);
+            // SAFETY: live structs of C's layout that are only read.
+            let relieves = unsafe { artis_relieves(&there, &here, weight) };
+            if !relieves && !self.planted(Plant::LoadIgnored) {
+                continue;
+            }
+            let Some(task) = self.move_to_local(cpu, queue, other) else { continue };
+            let before = there.weight * u64::from(there.m);
+            if let Some(prev) = self.state.cpu[cpu].curr.replace(task) {
+                self.enqueue(prev, cpu, false, false, false);
+            }
+            self.state.cpu[cpu].kicked = false;
+            let after = self.load(mine);
+            let after = after.weight * u64::from(after.m);
+            if task == first && after > before {
+                self.worse = Some((before, after));
+            }
+            return;
+        }
+        self.dispatch(cpu, self.state.cpu[cpu].curr, order);
     }
 }
