@@ -29,14 +29,8 @@ pub use skel::types::{
 pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
 /// System-call numbers from here on have no class of their own: they endanger.
 pub const NR_CALLS: usize = bindings::artis_limits_ARTIS_NR_CALLS as usize;
-/// Tables of system calls that BPF has; the first is never used.
-pub const NR_CALL_TABLES: usize = bindings::ARTIS_NR_CALL_TABLES as usize;
-/// Groups of CPUs with one last-level cache that the scheduler tells apart.
-pub const MAX_LLCS: usize = bindings::artis_limits_ARTIS_MAX_LLCS as usize;
-/// Length of the list of near NRT CPUs of each CPU.
-pub const NEAR: usize = bindings::artis_limits_ARTIS_NEAR as usize;
-/// Ends such a list.
-pub const NO_CPU: u16 = bindings::ARTIS_NO_CPU as u16;
+/// Groups of CPUs that the scheduler tells apart.
+pub const MAX_GROUPS: usize = bindings::artis_limits_ARTIS_MAX_GROUPS as usize;
 /// Producers that one task can follow.
 pub const FOLLOW_MAX: usize = bindings::ARTIS_FOLLOW_MAX as usize;
 /// Number of event counters of each CPU.

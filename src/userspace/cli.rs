@@ -88,10 +88,6 @@ pub struct Opts {
     #[arg(long)]
     pub print_calls: bool,
 
-    /// Learn from wake-ups who produces whose data, and have consumers follow (docs/follow.md)
-    #[arg(long, conflicts_with_all = ["question", "check"])]
-    pub auto_follow: bool,
-
     /// Switch the kernel's preemption model while running; the old one is put back at the end
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["question", "check"])]
     pub set_preempt: Option<PreemptChoice>,

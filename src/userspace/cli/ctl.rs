@@ -115,7 +115,7 @@ pub struct Follow {
     #[arg(long, value_name = "CONSUMER", value_parser = clap::value_parser!(i32).range(1..))]
     #[arg(conflicts_with_all = ["consumer", "producers", "list"])]
     pub stop: Option<i32>,
-    /// Print who follows whom, declared or learned (--auto-follow)
+    /// Print who follows whom
     #[arg(long, conflicts_with_all = ["consumer", "producers"])]
     pub list: bool,
     /// Print JSON

@@ -10,7 +10,6 @@ use std::fmt::Write;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
 use super::ConfigError;
@@ -18,8 +17,7 @@ use crate::abi::{CallClass, NR_CALLS};
 
 /// The classes as users name them; what a class means for futex(2) and poll(2)
 /// depends on an argument of the call, see [`CallClass`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Class {
     /// Short, bounded, takes no contended lock: no attempt.
     Harmless,
@@ -113,17 +111,6 @@ impl FromStr for Override {
             format!("\"{class}\" is no class; one of harmless, sleeping, endangering")
         })?;
         Ok(Self { name: name.to_owned(), class })
-    }
-}
-
-impl Override {
-    /// Number of the system call, and what BPF does for it (`enum artis_call_class`).
-    ///
-    /// # Errors
-    /// A name that the kernel does not have.
-    pub fn slot(&self) -> Result<(usize, u8), ConfigError> {
-        let call = Sysno::from_str(&self.name).map_err(|()| unknown_call(&self.name))?;
-        Ok((call.id().unsigned_abs() as usize, self.class.of_call(call) as u8))
     }
 }
 

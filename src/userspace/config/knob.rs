@@ -7,7 +7,6 @@ use std::ops::RangeInclusive;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
-use super::limits::{Limits, LimitsError};
 use super::{ConfigError, KNOBS, Policy, Word};
 use crate::abi::artis_policy;
 
@@ -25,8 +24,6 @@ pub enum Kind {
     },
     /// One of some words; its place among them is the value.
     Word(&'static [&'static str]),
-    /// Shares of low priorities, as [`Limits`] reads and packs them.
-    Limits,
 }
 
 /// One constant that the user may set.
@@ -77,14 +74,6 @@ pub enum KnobError {
         /// What it may be.
         bounds: String,
     },
-    /// No list of limits.
-    #[error("\"{text}\": {error}; {}", Limits::BOUNDS)]
-    NoLimits {
-        /// As written.
-        text: String,
-        /// What is wrong with it; boxed, since errors are returned through many functions.
-        error: Box<LimitsError>,
-    },
 }
 
 /// A time: µs for the user, ns for BPF.
@@ -132,10 +121,6 @@ impl Knob {
                 .position(|word| *word == text)
                 .map(|place| place as u64)
                 .ok_or(KnobError::NoWord { text: text_owned, bounds }),
-            Kind::Limits => text
-                .parse()
-                .map(Limits::packed)
-                .map_err(|error| KnobError::NoLimits { text: text_owned, error: Box::new(error) }),
             Kind::Number { .. } if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) => {
                 Err(KnobError::NoNumber { text: text_owned, bounds })
             }
@@ -155,7 +140,6 @@ impl Knob {
                     .to_string()
             }
             Kind::Number { .. } => value.to_string(),
-            Kind::Limits => Limits::unpacked(value).to_string(),
         }
     }
 
@@ -163,18 +147,17 @@ impl Knob {
     pub fn unit(&self) -> &'static str {
         match &self.kind {
             Kind::Number { unit, .. } => unit,
-            Kind::Word(_) | Kind::Limits => "",
+            Kind::Word(_) => "",
         }
     }
 
-    /// The values that it takes: `100 to 100000 µs`, `off, thesis, wip, run, least`.
+    /// The values that it takes: `100 to 100000 µs`, `least, thesis`.
     pub fn bounds(&self) -> String {
         match &self.kind {
             Kind::Number { unit, range, .. } => {
                 format!("{} to {} {unit}", range.start(), range.end()).trim_end().to_owned()
             }
             Kind::Word(words) => words.join(", "),
-            Kind::Limits => Limits::BOUNDS.to_owned(),
         }
     }
 
@@ -187,14 +170,14 @@ impl Knob {
     fn scaled(&self, value: u64) -> u64 {
         match &self.kind {
             Kind::Number { scale, .. } => value * scale,
-            Kind::Word(_) | Kind::Limits => value,
+            Kind::Word(_) => value,
         }
     }
 
     /// Its line in `--help`.
     pub(super) fn help(&self) -> String {
         match self.kind {
-            Kind::Number { .. } | Kind::Limits => format!("{} [{}]", self.what, self.bounds()),
+            Kind::Number { .. } => format!("{} [{}]", self.what, self.bounds()),
             Kind::Word(_) => self.what.to_owned(), // clap adds the words
         }
     }
@@ -206,7 +189,6 @@ impl Knob {
             Kind::Number { unit: "%", .. } => "PCT",
             Kind::Number { .. } => "NR",
             Kind::Word(_) => "WORD",
-            Kind::Limits => "LIST",
         }
     }
 }
@@ -232,7 +214,7 @@ impl TypedValueParser for KnobParser {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         match &self.0.kind {
             Kind::Word(words) => Some(Box::new(words.iter().map(PossibleValue::new))),
-            Kind::Number { .. } | Kind::Limits => None,
+            Kind::Number { .. } => None,
         }
     }
 }
@@ -254,7 +236,6 @@ mod tests {
             let greatest = match &knob.kind {
                 Kind::Number { range, .. } => *range.end(),
                 Kind::Word(words) => words.len() as u64 - 1,
-                Kind::Limits => "1:1,2:2,3:3,98:100".parse().map(Limits::packed).expect("four"),
             };
             assert_eq!(knob.parse(&knob.text(greatest)), Ok(greatest), "{name}");
             let mut constants = artis_policy::default();
@@ -282,7 +263,7 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         let error = knob("predict").parse("ran").expect_err("no such rule").to_string();
-        assert_eq!(error, "\"ran\" is none of off, thesis, wip, run, least");
+        assert_eq!(error, "\"ran\" is none of least, thesis");
     }
 
     #[test]

@@ -6,7 +6,6 @@ mod address;
 mod calls;
 mod cpu_set;
 mod knob;
-mod limits;
 mod machine;
 mod partition;
 mod policy;
@@ -21,7 +20,7 @@ pub use knob::{Kind, Knob, KnobError};
 pub use machine::{Machine, SYSFS_CPU};
 pub use partition::Partition;
 pub use policy::{KNOBS, Policy};
-pub use topology::{Layout, Place};
+pub use topology::{Layout, Place, has_smt};
 pub use word::Word;
 
 use clap::ValueEnum;

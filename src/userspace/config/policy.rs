@@ -59,26 +59,18 @@ knobs! {
         "Virtual time (at nice 0) that a sleeper may be behind when it wakes";
     lead_max_us: us(0, 10_000_000), 20_000 => lead_max_ns,
         "Virtual time (at nice 0) that a queued task may be ahead";
-    rescue_us: us(100, 1_000_000), 50_000 => rescue_ns,
-        "Wait under a real-time task on an RT CPU after which NRT CPUs take a task back";
     put_back_us: us(100, 1_000_000), 2_000 => put_back_ns,
-        "Time for which a real-time task may hold an RT CPU before the task beneath is queued anew";
-    balance_us: us(100, 1_000_000), 4_000 => balance_ns,
-        "Least time between two balancing passes";
-    balance_nrt_us: us(100, 10_000_000), 200_000 => balance_nrt_ns,
-        "Least time between two passes that even out groups of NRT CPUs";
+        "Time for which real-time tasks may hold a CPU before what waits for it is offered to others";
+    balance_us: us(100, 10_000_000), 200_000 => balance_ns,
+        "Least time between two looks of a group of CPUs at the load of another one";
     record_budget: number(100, 10_000_000, "records/s"), 100_000 => record_budget,
         "Events (evictions, moves, runs) that one CPU may tell of in a second while somebody records them";
-    rt1_limits: Kind::Limits, "none" => rt1_limits,
-        "Shares of each second for low priorities: RT1+ tasks of up to PRIORITY wait, while others do, once RT1+ tasks have used PCT of a CPU";
     predict_k: number(2, 100, "periods"), 8 => predict_k,
         "K: a kernel entry is overdue after so many mean periods; by the rule least, after so many C";
     predict_past: number(0, 2_047, "of 2048"), 2_028 => predict_past,
         "Weight of the past in the mean period at each kernel entry";
-    predict: Kind::Word(&["off", "thesis", "wip", "run", "least"]), "least" => predict_rule,
-        "Who is predicted to enter the kernel soon: by the thesis's rule, its annex's (wip), the thesis's in own run time (run), the least of the last intervals (least)";
-    handover: Kind::Word(&["dsq", "fifo"]), "fifo" => handover,
-        "How an RT CPU hands over evicted tasks: through the dispatch queue or a wait-free FIFO";
+    predict: Kind::Word(&["least", "thesis"]), "least" => predict_rule,
+        "Who is predicted to enter the kernel soon: by the least of the last intervals in own run time (least), or by the thesis's rule (thesis)";
     imbalance_pct: number(0, 1_000, "%"), 25 => imbalance_pct,
         "Imbalance of two loads, in percent of the lower, below which nothing moves";
     rt1_budget_pct: number(1, 100, "%"), 95 => rt1_budget_pct,
@@ -167,13 +159,12 @@ mod tests {
         let partition =
             Partition { rt: "2-3".parse().expect("set"), nrt: "0-1".parse().expect("set") };
         let calls = CallTable::new(false, &[]).expect("a table");
-        let args = ["--predict-c-us", "7", "--predict", "thesis", "--handover", "dsq"];
+        let args = ["--predict-c-us", "7", "--predict", "thesis"];
         let constants = policy(&args).constants(&partition, &calls, 4, 9);
         assert_eq!((constants.slice_nrt_ns, constants.predict_c_ns), (3_000_000, 7_000));
-        assert_eq!((constants.balance_ns, constants.balance_nrt_ns), (4_000_000, 200_000_000));
+        assert_eq!((constants.balance_ns, constants.put_back_ns), (200_000_000, 2_000_000));
         assert_eq!((constants.predict_k, constants.predict_past), (8, 2_028));
         assert_eq!(constants.predict_rule, abi::artis_predict_rule_ARTIS_PREDICT_THESIS);
-        assert_eq!(constants.handover, abi::artis_handover_way_ARTIS_HANDOVER_DSQ);
         assert_eq!((constants.imbalance_pct, constants.seq), (25, 9));
         assert_eq!((constants.poll_fds_max, constants.nr_cpus), (16, 4));
         assert_eq!(
@@ -187,28 +178,12 @@ mod tests {
     #[test]
     fn words_have_the_numbers_of_bpf() {
         use abi::{
-            artis_handover_way_ARTIS_HANDOVER_DSQ as DSQ,
-            artis_handover_way_ARTIS_HANDOVER_FIFO as FIFO,
             artis_predict_rule_ARTIS_PREDICT_LEAST as LEAST,
-            artis_predict_rule_ARTIS_PREDICT_OFF as OFF,
-            artis_predict_rule_ARTIS_PREDICT_RUN as RUN,
             artis_predict_rule_ARTIS_PREDICT_THESIS as THESIS,
-            artis_predict_rule_ARTIS_PREDICT_WIP as WIP,
         };
-        for (name, word, number) in [
-            ("predict", "off", OFF),
-            ("predict", "thesis", THESIS),
-            ("predict", "wip", WIP),
-            ("predict", "run", RUN),
-            ("predict", "least", LEAST),
-            ("handover", "dsq", DSQ),
-            ("handover", "fifo", FIFO),
-        ] {
-            assert_eq!(
-                Knob::named(name).expect(name).parse(word),
-                Ok(u64::from(number)),
-                "{name} {word}"
-            );
+        let predict = Knob::named("predict").expect("a knob");
+        for (word, number) in [("least", LEAST), ("thesis", THESIS)] {
+            assert_eq!(predict.parse(word), Ok(u64::from(number)), "{word}");
         }
     }
 
@@ -225,8 +200,7 @@ mod tests {
             let mut changed = policy(&[]);
             let other = match &knob.kind {
                 Kind::Number { range, .. } => *range.end(),
-                Kind::Word(_) => 0,
-                Kind::Limits => knob.parse("20:30").expect("a limit"),
+                Kind::Word(words) => words.len() as u64 - 1,
             };
             assert_ne!((knob.get)(&changed), other, "{name}");
             (knob.set)(&mut changed, other);
@@ -237,8 +211,8 @@ mod tests {
     #[test]
     fn one_value_changes_and_is_checked() {
         let before = policy(&[]);
-        let after = before.with("predict", "off").expect("a rule");
-        assert_eq!(after, policy(&["--predict", "off"]));
+        let after = before.with("predict", "thesis").expect("a rule");
+        assert_eq!(after, policy(&["--predict", "thesis"]));
         let error = |name, text| before.with(name, text).expect_err("refused").to_string();
         assert!(error("predict-k", "1").contains("predict-k: 1 is out of bounds; 2 to 100"));
         assert!(error("slice-nrt-us", "200").contains("--slice-nrt-min-us (500)"));

@@ -2,13 +2,12 @@
 //! Where the CPUs lie: from the machine's caches, cores and nodes to the bytes
 //! of `struct artis_topology`.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 
 use super::{CpuSet, Partition};
-use crate::abi::{MAX_CPUS, MAX_LLCS, NEAR, NO_CPU, artis_topology};
+use crate::abi::{MAX_CPUS, MAX_GROUPS, artis_topology};
 
 /// Greatest compute capacity, as in the kernel (SCHED_CAPACITY_SCALE).
 const CAPACITY_MAX: usize = 1024;
@@ -78,94 +77,85 @@ impl Layout {
     }
 
     /// What BPF is told of it under `partition`. CPUs that are in neither set, or that this
-    /// layout does not know, are in cache 0 and near to nothing.
+    /// layout does not know, are in group 0.
     pub fn topology(&self, partition: &Partition) -> Box<artis_topology> {
         let mut topology = Box::new(artis_topology {
-            llc: [0; MAX_CPUS],
+            group: [0; MAX_CPUS],
             core: std::array::from_fn(|cpu| cpu as u16),
             capacity: [CAPACITY_MAX as u16; MAX_CPUS],
-            near: [[NO_CPU; NEAR]; MAX_CPUS],
         });
-        let llcs = self.dense_llcs();
         let mut cores = BTreeMap::new(); // to their lowest CPU: places are in the order of ids
         for place in &self.0 {
             cores.entry(place.core).or_insert(place.cpu);
         }
-        let near = Near::new(self, partition);
         let greatest = self.0.iter().map(|place| place.capacity).max().unwrap_or(0).max(1);
         for place in &self.0 {
-            topology.llc[place.cpu] = llcs[&place.llc];
             topology.core[place.cpu] = cores[&place.core] as u16;
             topology.capacity[place.cpu] =
                 (place.capacity * CAPACITY_MAX / greatest).clamp(1, CAPACITY_MAX) as u16;
-            for (entry, cpu) in topology.near[place.cpu].iter_mut().zip(near.to(place)) {
-                *entry = cpu as u16;
-            }
+        }
+        for (cpu, group) in self.groups(partition) {
+            topology.group[cpu] = group as u16;
         }
         topology
     }
 
-    /// Numbers from 0 for the caches, in the order of their lowest CPU. Where there are more
-    /// than [`MAX_LLCS`], neighbours share a number.
-    fn dense_llcs(&self) -> BTreeMap<usize, u16> {
-        let mut order: Vec<usize> = Vec::new();
-        for place in &self.0 {
-            if !order.contains(&place.llc) {
-                order.push(place.llc);
+    /// The CPUs of `set`, in the order of ids.
+    fn of<'a>(&'a self, set: &'a CpuSet) -> impl Iterator<Item = &'a Place> {
+        self.0.iter().filter(|place| set.contains(place.cpu))
+    }
+
+    /// The group of each CPU of the two sets. The NRT CPUs that share a last-level cache and have
+    /// the same capacity are one; numbers are in the order of their lowest CPU. Where there are
+    /// more groups than [`MAX_GROUPS`], neighbours share a number.
+    fn groups(&self, partition: &Partition) -> Vec<(usize, usize)> {
+        let mut lowest: Vec<&Place> = Vec::new(); // of each group
+        let mut groups = Vec::new();
+        for place in self.of(&partition.nrt) {
+            let is_like = |first: &&Place| (first.llc, first.capacity) == (place.llc, place.capacity);
+            let group = lowest.iter().position(is_like).unwrap_or_else(|| {
+                lowest.push(place);
+                lowest.len() - 1
+            });
+            groups.push((place.cpu, group));
+        }
+        let mut guests = vec![0; lowest.len()];
+        for place in self.of(&partition.rt) {
+            if let Some(group) = nearest(place, &lowest, &guests) {
+                guests[group] += 1;
+                groups.push((place.cpu, group));
             }
         }
-        let count = order.len().max(MAX_LLCS);
-        let number = |(i, llc): (usize, usize)| (llc, (i * MAX_LLCS / count) as u16);
-        order.into_iter().enumerate().map(number).collect()
+        let count = lowest.len().max(MAX_GROUPS);
+        groups.into_iter().map(|(cpu, group)| (cpu, group * MAX_GROUPS / count)).collect()
     }
 }
 
-/// Who is near to whom.
-struct Near<'a> {
-    rt: &'a CpuSet,
-    nrt: Vec<&'a Place>,
-    /// Cores with an RT CPU.
-    rt_cores: BTreeSet<usize>,
+/// Has some core several hardware threads?
+pub fn has_smt(topology: &artis_topology) -> bool {
+    topology.core.iter().enumerate().any(|(cpu, core)| usize::from(*core) != cpu)
 }
 
-impl<'a> Near<'a> {
-    fn new(layout: &'a Layout, partition: &'a Partition) -> Self {
-        let of = |set: &'a CpuSet| layout.0.iter().filter(|place| set.contains(place.cpu));
-        let rt_cores = of(&partition.rt).map(|place| place.core).collect();
-        Self { rt: &partition.rt, nrt: of(&partition.nrt).collect(), rt_cores }
-    }
-
-    /// The other NRT CPUs, nearest to `place` first: same cache, same node, elsewhere. At the
-    /// same distance, first those whose core has no RT CPU, then those beside another RT CPU,
-    /// last those on the core of `place` itself; then greater capacity. What is equal begins
-    /// at another CPU for each RT CPU, so that they do not all try the same one first.
-    fn to(&self, place: &Place) -> Vec<usize> {
-        let own_turn = self.rt.iter().position(|cpu| cpu == place.cpu).unwrap_or(0);
-        let count = self.nrt.len();
-        let rank = |(slot, other): (usize, &&Place)| {
-            let distance = match () {
-                () if other.llc == place.llc => 0,
-                () if other.node == place.node => 1,
-                () => 2,
-            };
-            let sharing = match () {
-                () if other.core == place.core => 2,
-                () if self.rt_cores.contains(&other.core) => 1,
-                () => 0,
-            };
-            let turn = (slot + count - own_turn % count) % count;
-            (distance, sharing, Reverse(other.capacity), turn, other.cpu)
+/// The group to which an RT CPU at `place` belongs: one of its cache, else one of its node, else
+/// any; of these the one whose capacity is most like its own, then the one with the fewest RT CPUs
+/// so far (`guests`). `lowest` has the lowest CPU of each group. `None`: there is no group.
+fn nearest(place: &Place, lowest: &[&Place], guests: &[usize]) -> Option<usize> {
+    (0..lowest.len()).min_by_key(|group| {
+        let other = lowest[*group];
+        let distance = match () {
+            () if other.llc == place.llc => 0,
+            () if other.node == place.node => 1,
+            () => 2,
         };
-        let others = self.nrt.iter().enumerate().filter(|(_, other)| other.cpu != place.cpu);
-        let mut near: Vec<_> = others.map(rank).collect();
-        near.sort_unstable();
-        near.into_iter().map(|(.., cpu)| cpu).collect()
-    }
+        (distance, other.capacity.abs_diff(place.capacity), guests[*group])
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     /// CPU, core, cache, node, capacity.
     fn layout(places: &[(usize, usize, usize, usize, usize)]) -> Layout {
@@ -182,98 +172,80 @@ mod tests {
         Partition { rt: rt.parse().expect("a set"), nrt: nrt.parse().expect("a set") }
     }
 
-    fn near(topology: &artis_topology, cpu: usize) -> Vec<u16> {
-        let list = topology.near[cpu];
-        let end = list.iter().position(|cpu| *cpu == NO_CPU).unwrap_or(NEAR);
-        assert!(list[end..].iter().all(|cpu| *cpu == NO_CPU), "{list:?} goes on after its end");
-        list[..end].to_vec()
-    }
-
     #[test]
     fn a_plain_machine() {
         let layout = Layout::flat(&"0-3".parse().expect("a set"));
         let topology = layout.topology(&partition("2-3", "0-1"));
-        assert_eq!(topology.llc[..4], [0, 0, 0, 0]);
+        assert_eq!(topology.group[..4], [0; 4]);
         assert_eq!(topology.core[..4], [0, 1, 2, 3]);
         assert_eq!(topology.capacity[..4], [1024; 4]);
-        assert_eq!(near(&topology, 2), [0, 1]);
-        assert_eq!(near(&topology, 3), [1, 0], "each RT CPU begins with another one");
-        assert_eq!(near(&topology, 0), [1], "not itself");
-        assert_eq!(near(&topology, 4), [0; 0], "no such CPU");
+        assert!(!has_smt(&topology));
     }
 
     #[test]
-    fn caches_come_first_and_are_dense() {
-        // two caches of four CPUs, ids interleaved, with the kernel's odd numbers
-        let layout = layout(&[
-            (0, 0, 70, 0, 1),
-            (1, 1, 20, 0, 1),
-            (2, 2, 70, 0, 1),
-            (3, 3, 20, 0, 1),
-            (4, 4, 70, 0, 1),
-            (5, 5, 20, 0, 1),
-        ]);
-        let topology = layout.topology(&partition("4-5", "0-3"));
-        assert_eq!(topology.llc[..6], [0, 1, 0, 1, 0, 1]);
-        assert_eq!(near(&topology, 4), [0, 2, 1, 3]);
-        assert_eq!(near(&topology, 5), [1, 3, 2, 0]);
+    fn caches_are_groups_with_dense_numbers() {
+        // two caches of three CPUs, ids interleaved, with the kernel's odd numbers
+        let places: Vec<_> = (0..6).map(|cpu| (cpu, cpu, [70, 20][cpu % 2], 0, 1)).collect();
+        let topology = layout(&places).topology(&partition("4-5", "0-3"));
+        assert_eq!(topology.group[..6], [0, 1, 0, 1, 0, 1]);
+        // by the lowest NRT CPU, not by the lowest of all
+        let topology = layout(&places).topology(&partition("0,5", "1-4"));
+        assert_eq!(topology.group[..6], [1, 0, 1, 0, 1, 0]);
+        // CPU 3 and what no set has are in group 0
+        let topology = layout(&places).topology(&partition("0", "2,4-5"));
+        assert_eq!(topology.group[..7], [0, 0, 0, 0, 0, 1, 0]);
     }
 
     #[test]
-    fn hardware_threads_of_real_time_cores_come_last() {
+    fn capacities_are_groups_and_an_rt_cpu_is_in_the_one_like_it() {
+        // little 0-3 (446 of 1024), big 4-7, middle 8, one cache
+        let of = |cpu| [223, 223, 223, 223, 512, 512, 512, 512, 400][cpu];
+        let places: Vec<_> = (0..9).map(|cpu| (cpu, cpu, 0, 0, of(cpu))).collect();
+        let topology = layout(&places).topology(&partition("2,7-8", "0-1,3-6"));
+        assert_eq!(topology.capacity[..9], [446, 446, 446, 446, 1024, 1024, 1024, 1024, 800]);
+        assert_eq!(topology.group[..9], [0, 0, 0, 0, 1, 1, 1, 1, 1]);
+        // the cache comes first, whatever the capacities are
+        let places = [(0, 0, 0, 0, 1), (1, 1, 1, 0, 2), (2, 2, 0, 0, 2)];
+        let topology = layout(&places).topology(&partition("2", "0-1"));
+        assert_eq!(topology.group[..3], [0, 1, 0]);
+    }
+
+    #[test]
+    fn an_rt_cpu_with_a_cache_of_its_own_is_in_a_group_of_its_node() {
+        // node 0: caches 0 to 2; node 1: cache 3; node 2: cache 4
+        let places = [
+            (0, 0, 0, 0, 1),
+            (1, 1, 1, 0, 1),
+            (2, 2, 1, 0, 1),
+            (3, 3, 2, 0, 1),
+            (4, 4, 2, 0, 1),
+            (5, 5, 3, 1, 1),
+            (6, 6, 4, 2, 1),
+        ];
+        let topology = layout(&places).topology(&partition("1-2,6", "0,3-5"));
+        // they spread over the groups of the node; CPU 6 is in the group that has none
+        assert_eq!(topology.group[..7], [0, 0, 1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn hardware_threads_are_of_one_core() {
         // cores (0,4) (1,5) (2,6) (3,7)
         let places: Vec<_> = (0..8).map(|cpu| (cpu, cpu % 4, 0, 0, 1)).collect();
         let topology = layout(&places).topology(&partition("2-3", "0-1,4-7"));
         assert_eq!(topology.core[..8], [0, 1, 2, 3, 0, 1, 2, 3]);
-        assert_eq!(near(&topology, 2), [0, 1, 4, 5, 7, 6], "7 is beside RT CPU 3, 6 its own");
-        assert_eq!(near(&topology, 3), [1, 4, 5, 0, 6, 7]);
+        assert_eq!(topology.group[..8], [0; 8]);
+        assert!(has_smt(&topology));
     }
 
     #[test]
-    fn the_cache_counts_more_than_the_core() {
-        // two caches of one core with two threads each
-        let places: Vec<_> = (0..4).map(|cpu| (cpu, cpu / 2, cpu / 2, 0, 1)).collect();
-        let topology = layout(&places).topology(&partition("0", "1-3"));
-        assert_eq!(near(&topology, 0), [1, 2, 3]);
-    }
-
-    #[test]
-    fn greater_capacity_comes_first() {
-        // little 0-3 (446 of 1024), big 4-5, one cache
-        let places: Vec<_> =
-            (0..6).map(|cpu| (cpu, cpu, 0, 0, if cpu < 4 { 223 } else { 512 })).collect();
-        let topology = layout(&places).topology(&partition("0", "1-5"));
-        assert_eq!(topology.capacity[..6], [446, 446, 446, 446, 1024, 1024]);
-        assert_eq!(near(&topology, 0), [4, 5, 1, 2, 3]);
-    }
-
-    #[test]
-    fn nodes_come_after_caches() {
-        // node 0: caches 0 and 1; node 1: cache 2
-        let layout = layout(&[
-            (0, 0, 0, 0, 1),
-            (1, 1, 0, 0, 1),
-            (2, 2, 1, 0, 1),
-            (3, 3, 1, 0, 1),
-            (4, 4, 2, 1, 1),
-            (5, 5, 2, 1, 1),
-        ]);
-        let topology = layout.topology(&partition("3,5", "0-2,4"));
-        assert_eq!(near(&topology, 3), [2, 0, 1, 4]);
-        assert_eq!(near(&topology, 5), [4, 1, 2, 0]);
-    }
-
-    #[test]
-    fn lists_and_numbers_are_bounded() {
-        let places: Vec<_> = (0..1100).map(|cpu| (cpu, cpu, cpu / 8, 0, cpu)).collect();
+    fn numbers_are_bounded() {
+        let places: Vec<_> = (0..1100).map(|cpu| (cpu, cpu, cpu / 8, 0, 1 + cpu / 8)).collect();
         let topology = layout(&places).topology(&partition("0", "1-1023"));
-        assert_eq!(near(&topology, 0).len(), NEAR);
-        assert_eq!(near(&topology, 0)[..7], [7, 6, 5, 4, 3, 2, 1]);
-        let llcs = &topology.llc;
-        assert!(llcs.iter().all(|llc| usize::from(*llc) < MAX_LLCS));
-        assert!(llcs.is_sorted() && llcs[0] == 0 && llcs[1023] == MAX_LLCS as u16 - 1);
-        assert!(llcs.windows(2).all(|pair| pair[1] - pair[0] <= 1), "neighbours share");
-        assert_eq!((topology.capacity[0], topology.capacity[1023]), (1, 1024));
+        let groups = &topology.group;
+        assert!(groups.iter().all(|group| usize::from(*group) < MAX_GROUPS));
+        assert!(groups.is_sorted() && groups[0] == 0 && groups[1023] == MAX_GROUPS as u16 - 1);
+        assert!(groups.windows(2).all(|pair| pair[1] - pair[0] <= 1), "neighbours share");
+        assert_eq!((topology.capacity[0], topology.capacity[1023]), (8, 1024));
     }
 
     #[test]
@@ -283,8 +255,26 @@ mod tests {
         let cpus: CpuSet = layout.0.iter().map(|place| place.cpu).collect();
         assert!(!cpus.is_empty());
         let rt: CpuSet = cpus.iter().last().into_iter().collect();
-        let topology = layout.topology(&Partition { nrt: cpus.minus(&rt), rt: rt.clone() });
-        let last = rt.iter().next().expect("a CPU");
-        assert_eq!(near(&topology, last).len(), (cpus.len() - 1).min(NEAR));
+        let groups = layout.groups(&Partition { nrt: cpus.minus(&rt), rt });
+        assert_eq!(groups.len(), if cpus.len() > 1 { cpus.len() } else { 0 });
+    }
+
+    proptest! {
+        #[test]
+        fn each_group_has_an_nrt_cpu(
+            of_cpus in prop::collection::vec((0..7_usize, 0..3_usize, 1..3_usize, any::<bool>()), 1..200),
+        ) {
+            let places = of_cpus.iter().enumerate();
+            let places: Vec<_> =
+                places.map(|(cpu, (llc, node, capacity, _))| (cpu, cpu, *llc, *node, *capacity)).collect();
+            let rt: CpuSet = (1..of_cpus.len()).filter(|cpu| of_cpus[*cpu].3).collect();
+            let nrt = (0..of_cpus.len()).collect::<CpuSet>().minus(&rt);
+            let groups = layout(&places).groups(&Partition { rt, nrt: nrt.clone() });
+            let groups: BTreeMap<_, _> = groups.into_iter().collect();
+            prop_assert_eq!(groups.len(), of_cpus.len());
+            let with_nrt: BTreeSet<_> = nrt.iter().map(|cpu| groups[&cpu]).collect();
+            prop_assert!(groups.values().all(|group| with_nrt.contains(group)));
+            prop_assert_eq!(with_nrt.last().map(|last| last + 1), Some(with_nrt.len()));
+        }
     }
 }

@@ -8,26 +8,20 @@ pub fn render(pairs: &[Following], more: bool) -> String {
     if pairs.is_empty() {
         return "nobody follows anybody\n".to_owned();
     }
-    let mut rows = vec![["CONSUMER", "NAME", "FOLLOWS", "NAME", ""].map(str::to_owned)];
+    let mut rows = vec![["CONSUMER", "NAME", "FOLLOWS", "NAME"].map(str::to_owned)];
     rows.extend(pairs.iter().map(|pair| {
         [
             pair.consumer.to_string(),
             pair.consumer_comm.clone(),
             pair.producer.to_string(),
             pair.producer_comm.clone(),
-            if pair.learned { "learned" } else { "declared" }.to_owned(),
         ]
     }));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let [ids, names, others, other_names] =
-        std::array::from_fn(|column| width(column).unwrap_or(0));
+    let [ids, names, others] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut text = String::new();
-    for [id, name, other, other_name, how] in &rows {
-        let line = format!(
-            "{id:>ids$}  {name:<names$}  {other:>others$}  {other_name:<other_names$}  {how}"
-        );
-        text.push_str(line.trim_end());
-        text.push('\n');
+    for [id, name, other, other_name] in &rows {
+        text += &format!("{id:>ids$}  {name:<names$}  {other:>others$}  {other_name}\n");
     }
     if more {
         text.push_str("and more, which are not told\n");
@@ -41,19 +35,18 @@ mod tests {
 
     #[test]
     fn pairs_are_a_table() {
-        let pair = |consumer, producer, learned| Following {
+        let pair = |consumer, producer| Following {
             consumer,
             consumer_comm: "mixer0".into(),
             producer,
             producer_comm: "w".into(),
-            learned,
         };
         assert_eq!(render(&[], false), "nobody follows anybody\n");
         assert_eq!(
-            render(&[pair(12, 7, false), pair(5, 1234, true)], true),
+            render(&[pair(12, 7), pair(5, 1234)], true),
             "CONSUMER  NAME    FOLLOWS  NAME\n      \
-             12  mixer0        7  w     declared\n       \
-             5  mixer0     1234  w     learned\nand more, which are not told\n"
+             12  mixer0        7  w\n       \
+             5  mixer0     1234  w\nand more, which are not told\n"
         );
     }
 }

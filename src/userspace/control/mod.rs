@@ -121,8 +121,6 @@ pub struct Following {
     pub producer: u32,
     /// Its name.
     pub producer_comm: String,
-    /// Found by `--auto-follow`, not declared.
-    pub learned: bool,
 }
 
 /// What a task of the ext class may be.
@@ -147,9 +145,6 @@ pub struct Treatment {
     pub class: Class,
     /// May it use RT CPUs, if its affinity lets it?
     pub rt_cpus: bool,
-    /// Its table of system calls: 0 the policy's, else one of those that rules made,
-    /// below ARTIS_NR_CALL_TABLES.
-    pub call_table: u32,
     /// By `scx_artis ctl class`: nothing else changes it then, nor what its children inherit.
     pub by_hand: bool,
 }
@@ -157,7 +152,7 @@ pub struct Treatment {
 impl Default for Treatment {
     /// As all tasks are treated of which nothing is said.
     fn default() -> Self {
-        Self { class: Class::Nrt, rt_cpus: true, call_table: 0, by_hand: false }
+        Self { class: Class::Nrt, rt_cpus: true, by_hand: false }
     }
 }
 
@@ -248,11 +243,6 @@ pub enum Bounds {
         /// The words.
         one_of: Vec<String>,
     },
-    /// A text.
-    Text {
-        /// What it has to look like.
-        form: String,
-    },
 }
 
 impl State {
@@ -277,9 +267,6 @@ impl Value {
             Kind::Word(words) => {
                 let one_of = words.iter().map(ToString::to_string).collect();
                 (|knob, value| knob.text(value).into(), Bounds::Words { one_of })
-            }
-            Kind::Limits => {
-                (|knob, value| knob.text(value).into(), Bounds::Text { form: knob.bounds() })
             }
         };
         Self {

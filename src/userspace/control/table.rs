@@ -32,7 +32,6 @@ fn row((name, value): (&String, &Value)) -> [String; 5] {
     let bounds = match &value.bounds {
         Bounds::Range { min, max } => format!("{min} to {max}"),
         Bounds::Words { one_of } => one_of.join(", "),
-        Bounds::Text { form } => form.clone(),
     };
     let (now, default) = (plain(&value.value), plain(&value.default));
     [name.clone(), format!("{mark}{now}"), default, value.unit.clone(), bounds]

@@ -13,7 +13,7 @@ use crate::exit::Failure;
 pub enum Followed {
     /// It is so.
     Done {
-        /// Producers before, declared or learned.
+        /// Producers before.
         before: u32,
         /// CPUs where the consumer may run.
         cpus: u32,

@@ -48,8 +48,6 @@ pub struct Setup {
     pub exit_dump_len: u32,
     /// Size of the ring buffer that records go through, bytes: a power of two.
     pub ring_bytes: u32,
-    /// Producers are learned from wake-ups.
-    pub auto_follow: bool,
     /// What is unwise about it, in sentences.
     pub warnings: Vec<String>,
     /// Options for libbpf.
@@ -115,7 +113,6 @@ impl Setup {
             wanted,
             exit_dump_len: opts.exit_dump_len,
             ring_bytes: opts.output.ring_kb * 1024,
-            auto_follow: opts.auto_follow,
             libbpf: opts.libbpf.clone(),
         })
     }

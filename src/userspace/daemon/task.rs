@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::plain::Plain;
-use crate::abi::artis_task;
-use crate::model::{TaskReading, cause_name};
+use crate::abi::{artis_task, bindings as abi};
+use crate::model::{CpuReading, TaskReading, cause_name};
 
 /// PIDFD_THREAD, which is O_EXCL (include/uapi/linux/pidfd.h, Linux 6.9): any thread, not
 /// only the first of its process.
@@ -23,10 +23,19 @@ pub fn pidfd(tid: u32) -> Option<OwnedFd> {
 // SAFETY: integers, with padding fields of its own where C would pad.
 unsafe impl Plain for artis_task {}
 
-/// The weight with which the task of these bytes is counted now; 100 is one of nice 0.
-pub fn counted_weight(bytes: &[u8]) -> u64 {
-    // the lower half of the word (src/bpf/ledger/seat.bpf.h)
-    artis_task::of_bytes(bytes).map_or(0, |task| task.counted & u64::from(u32::MAX))
+/// Takes the weight of the task of these bytes off where it is counted now.
+pub fn leave_out(bytes: &[u8], cpus: &mut [CpuReading]) {
+    let Some(task) = artis_task::of_bytes(bytes) else { return };
+    let place = usize::from(task.where_);
+    for cpu in cpus {
+        let weight = match task.queue.into() {
+            abi::artis_queue_ARTIS_QUEUE_OWN if cpu.id == place => &mut cpu.own_weight,
+            abi::artis_queue_ARTIS_QUEUE_BOUND if cpu.group == place => &mut cpu.bound_weight,
+            abi::artis_queue_ARTIS_QUEUE_CALM if cpu.group == place => &mut cpu.calm_weight,
+            _ => continue,
+        };
+        *weight = weight.saturating_sub(task.counted.into());
+    }
 }
 
 /// Makes a reading of the bytes of a `struct artis_task`; `None`: not of its size.
@@ -47,7 +56,6 @@ pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
         rt1: task.rt1.into(),
         rt1_rr: task.rt1_rr != 0,
         rt_cpus: task.rt_forbidden == 0,
-        call_table: task.call_table.into(),
         by_hand: task.by_hand != 0,
     })
 }
@@ -55,7 +63,10 @@ pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::bindings::{artis_cause, artis_causes_ARTIS_CAUSE_FAULT as FAULT};
+    use crate::abi::bindings::{
+        artis_cause, artis_causes_ARTIS_CAUSE_DEATH as DEATH,
+        artis_causes_ARTIS_CAUSE_FAULT as FAULT,
+    };
     use syscalls::Sysno;
 
     fn bytes(task: &artis_task) -> Vec<u8> {
@@ -74,12 +85,13 @@ mod tests {
         // SAFETY: the struct is plain integers: all zeroes are valid.
         let mut task: artis_task = unsafe { std::mem::zeroed() };
         task.stats.evictions_other = 3;
-        let cause =
-            |cause, evictions| artis_cause { cause, evictions, attempts: 0, pad: 0, last_ns: 0 };
+        let cause = |cause, evictions| artis_cause { cause, evictions, attempts: 0 };
         task.stats.causes[0] = cause(Sysno::openat as u32 + 1, 7);
         task.stats.causes[1] = cause(FAULT, 2);
         task.stats.causes[2] = cause(100_000, 1);
-        let expected = [("call openat", 7), ("fault", 2), ("call 99999", 1), ("other", 3)];
+        task.stats.causes[3] = cause(DEATH, 1);
+        let expected =
+            [("call openat", 7), ("fault", 2), ("call 99999", 1), ("death", 1), ("other", 3)];
         let reading = reading(&bytes(&task)).expect("of the right size");
         assert_eq!(reading.evictions, expected.map(|(k, n)| (k.to_owned(), n)).into());
     }
@@ -90,31 +102,39 @@ mod tests {
         let mut task: artis_task = unsafe { std::mem::zeroed() };
         let told = |task: &artis_task| reading(&bytes(task)).expect("of the right size");
         assert_eq!(told(&task), TaskReading { rt_cpus: true, ..TaskReading::default() });
-        (task.rt1, task.rt1_rr, task.rt_forbidden) = (98, 1, 1);
-        (task.call_table, task.by_hand) = (7, 1);
-        let set = TaskReading {
-            rt1: 98,
-            rt1_rr: true,
-            call_table: 7,
-            by_hand: true,
-            ..Default::default()
-        };
+        (task.rt1, task.rt1_rr, task.rt_forbidden, task.by_hand) = (98, 1, 1, 1);
+        let set = TaskReading { rt1: 98, rt1_rr: true, by_hand: true, ..Default::default() };
         assert_eq!(told(&task), set);
     }
 
     #[test]
     fn what_is_not_a_task_is_refused() {
         assert_eq!(reading(&[0; 3]), None);
-        assert_eq!(counted_weight(&[1; 3]), 0);
     }
 
     #[test]
-    fn who_sleeps_has_no_weight() {
+    fn a_task_is_left_out_where_it_is_counted() {
+        let cpu = |id, group| CpuReading {
+            id,
+            group,
+            own_weight: 900,
+            bound_weight: 900,
+            calm_weight: 900,
+            ..CpuReading::default()
+        };
         // SAFETY: the struct is plain integers: all zeroes are valid.
         let mut task: artis_task = unsafe { std::mem::zeroed() };
-        assert_eq!(counted_weight(&bytes(&task)), 0);
-        task.counted = 1_025 << 32 | 8_870;
-        assert_eq!(counted_weight(&bytes(&task)), 8_870);
+        (task.counted, task.where_) = (800, 1);
+        let mut weights = |queue: abi::artis_queue| {
+            task.queue = queue as u8;
+            let mut cpus = [cpu(0, 1), cpu(1, 0)];
+            leave_out(&bytes(&task), &mut cpus);
+            cpus.map(|cpu| [cpu.own_weight, cpu.bound_weight, cpu.calm_weight])
+        };
+        let all = [900; 3];
+        assert_eq!(weights(abi::artis_queue_ARTIS_QUEUE_OWN), [all, [100, 900, 900]]);
+        assert_eq!(weights(abi::artis_queue_ARTIS_QUEUE_BOUND), [[900, 100, 900], all]);
+        assert_eq!(weights(abi::artis_queue_ARTIS_QUEUE_CALM), [[900, 900, 100], all]);
     }
 
     #[test]

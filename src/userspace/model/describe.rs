@@ -35,10 +35,8 @@ pub enum Group {
     Exempt,
     /// Where runnable tasks were sent.
     Placed,
-    /// What NRT CPUs do for RT CPUs, and who had to make way.
+    /// What a CPU took, and who had to make way.
     Moved,
-    /// How evicted tasks leave an RT CPU.
-    Handed,
     /// Whether the prediction of kernel entries was right.
     Predicted,
 }
@@ -141,8 +139,7 @@ metrics! {
         arrival_p50_us: f64 = Gauge "us" "arr p50", "Median time of evictions from the attempt to running on the NRT CPU in the interval, or of all if there was none in it, us; known while somebody watches tasks";
         arrival_p99_us: f64 = Gauge "us" "arr p99", "The 99th percentile of these times";
         wasted_pct: f64 = Gauge "%" "wasted%", "Share of the moves to RT CPUs since the begin that an eviction ended within C of own run time, percent";
-        shared_queued: u64 = Gauge "" "queued", "Tasks that wait in the queues which NRT CPUs share";
-        fifo_queued: u64 = Gauge "" "in FIFOs", "Evicted tasks that wait in the FIFOs between RT and NRT CPUs";
+        shared_queued: u64 = Gauge "" "queued", "Tasks that wait in the queues of the groups of CPUs";
         records: u64 = Counter "" "records", "Records of tasks and events that were written into the ring buffer";
         records_lost: u64 = Counter "" "lost", "Records that found no room there (--ring-kb): the figures of tasks lack them";
         records_over: u64 = Counter "" "over", "Events that were not written because their CPU's budget for the second was spent (--record-budget)";
@@ -152,6 +149,8 @@ metrics! {
             "Attempts by system call: endangering calls of tasks that could migrate, on any CPU";
         Attempts ARTIS_STAT_ATTEMPT_FAULT attempts_fault "faults":
             "Attempts by page fault: user-mode faults of tasks that could migrate, on any CPU";
+        Attempts ARTIS_STAT_ATTEMPT_DEATH attempts_death "deaths":
+            "Attempts by death: signals that end a task which could migrate, on any CPU";
         Attempts ARTIS_STAT_EVICTION evictions "evictions":
             "Migrations asked for because of an attempt on an RT CPU";
         Attempts ARTIS_STAT_BODY_ON_RT bodies_on_rt "bodies on RT":
@@ -168,42 +167,24 @@ metrics! {
             "New tasks, which start on NRT CPUs";
         Exempt ARTIS_STAT_EXEMPT_EXEC exempt_exec "exec":
             "Tasks in exec, which go on on NRT CPUs";
-        Placed ARTIS_STAT_PLACE_NRT_IDLE place_nrt_idle "idle NRT":
+        Placed ARTIS_STAT_PLACE_IDLE place_idle "idle NRT":
             "Placed straight on an idle NRT CPU";
-        Placed ARTIS_STAT_PLACE_NRT_QUEUE place_nrt_queue "NRT queue":
-            "Placed in the queue that the NRT CPUs share";
-        Placed ARTIS_STAT_PLACE_RT_IDLE place_rt_idle "idle RT":
-            "Placed on an idle RT CPU: calm and preempted, or woken from a sleeping call";
-        Placed ARTIS_STAT_PLACE_RT_STAY place_rt_stay "RT stay":
-            "Left on the RT CPU where it computes";
+        Placed ARTIS_STAT_PLACE_BOUND place_bound "bound":
+            "Placed in the queue of a group for tasks in the kernel or about to enter it";
+        Placed ARTIS_STAT_PLACE_CALM place_calm "calm":
+            "Placed in the queue of a group for tasks that are expected to compute on";
         Placed ARTIS_STAT_PLACE_FOLLOW place_follow "followed":
             "Woken consumers sent to the CPU where their producers ran (ctl follow)";
         Placed ARTIS_STAT_PLACE_OWN place_own "own CPU":
             "Placed in the queue of the only CPU where it may run";
-        Moved ARTIS_STAT_PUSH pushed "pushed":
-            "Waiting calm tasks that an NRT CPU gave to an idle RT CPU";
-        Moved ARTIS_STAT_TAKE taken "taken":
-            "Tasks that a dry NRT CPU took from an RT CPU's queue";
-        Moved ARTIS_STAT_RESCUE rescued "rescued":
-            "Tasks taken from under a real-time task that stayed too long";
-        Moved ARTIS_STAT_BALANCE_NRT balanced_nrt "RT to NRT":
-            "Tasks that an NRT CPU took off an RT CPU because that had more load";
-        Moved ARTIS_STAT_BALANCE_RT balanced_rt "RT to RT":
-            "Tasks moved from one RT CPU to another because of their loads";
-        Moved ARTIS_STAT_BALANCE_LLC balanced_llc "LLC to LLC":
-            "Tasks moved between groups of NRT CPUs, each of which shares a last-level cache";
-        Moved ARTIS_STAT_RETURN returned "RT1+ to RT":
-            "RT1+ tasks sent to an RT CPU: woken, displaced, or their kernel section is over";
+        Moved ARTIS_STAT_TAKE_RT taken_rt "taken by RT":
+            "Tasks that an RT CPU took from a queue for calm tasks";
+        Moved ARTIS_STAT_TAKE_GROUP taken_group "from a group":
+            "Tasks that a CPU took from a queue of another group";
         Moved ARTIS_STAT_RT1_PREEMPT rt1_preempted "for RT1+":
             "Preemptions for an RT1+ task";
         Moved ARTIS_STAT_RT1_THROTTLE rt1_throttled "throttled":
-            "Times that RT1+ tasks used up their share of a second of a CPU (--rt1-budget-pct, --rt1-limits)";
-        Handed ARTIS_STAT_HANDOVER handed_over "through FIFO":
-            "Evicted tasks that an RT CPU handed over through the wait-free FIFO of the pair of CPUs";
-        Handed ARTIS_STAT_HANDOVER_FULL handover_full "FIFO full":
-            "Evicted tasks that took the queue of the NRT CPUs because their FIFO was full";
-        Handed ARTIS_STAT_HANDOVER_STALE handover_stale "stale":
-            "Entries of a FIFO that its reader dropped: the task had changed state meanwhile";
+            "Times that RT1+ tasks used up their share of a second of a CPU (--rt1-budget-pct)";
         Predicted ARTIS_STAT_MOVE_RT moved_rt "moves to RT":
             "Moves of a task that may leave from an NRT CPU to an RT CPU";
         Predicted ARTIS_STAT_WASTED wasted "wasted":
@@ -225,11 +206,10 @@ described! {
         rt_pct: f64 = Gauge "%" "RT%", "Share of its time in real-time tasks, percent";
         ext_pct: f64 = Gauge "%" "ext%", "Share of its time in ext tasks, percent";
         idle_pct: f64 = Gauge "%" "idle%", "Share of its time in neither, percent: idle, but for the kernel's own work between tasks";
-        load: f64 = Gauge "" "load", "Load: weight / 100 x M, M = 1 / (1 - real-time share) by compute capacity; of an NRT CPU that of all NRT CPUs of its cache together";
-        weight: u64 = Gauge "" "weight", "Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs that share this one's cache, without scx_artis itself; 100 is one task of nice 0";
+        load: f64 = Gauge "" "load", "Load: weight / 100 x M, M = 1 / (compute capacity x (1 - real-time share))";
+        weight: u64 = Gauge "" "weight", "Weight of the runnable ext tasks that may run here only, and this CPU's share of those of its group by what real-time tasks leave of each of its CPUs, without scx_artis itself; 100 is one task of nice 0";
         attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second: endangering kernel entries by tasks that could migrate";
         evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave this RT CPU";
-        pushed_in_per_s: f64 = Gauge "1/s" "push/s", "Tasks per second that began to run here because another CPU pushed or balanced them here; known while somebody watches tasks";
         bodies_on_rt: u64 = Counter "" "body", "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0";
         residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on this RT CPU, us per second";
         residence_p99_us: f64 = Gauge "us" "p99", "The 99th percentile of these sections' lengths in the interval, or since the begin if there was none in it, us";
@@ -237,7 +217,6 @@ described! {
         arrival_p50_us: f64 = Gauge "us" "arr p50", "Median time of evictions to this NRT CPU from the attempt to running here in the interval, or of all if there was none in it, us; known while somebody watches tasks";
         arrival_p99_us: f64 = Gauge "us" "arr p99", "The 99th percentile of these times";
         queued: u64 = Gauge "" "q", "Tasks that wait in its own queue";
-        fifo_queued: u64 = Gauge "" "fifo", "Tasks that this RT CPU has evicted and that wait in its FIFOs";
         records_lost: u64 = Counter "" "lost", "Records by this CPU that found no room in the ring buffer";
         records_over: u64 = Counter "" "over", "Events of this CPU that were over its budget";
         #[stat(_om_skip)]

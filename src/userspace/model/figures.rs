@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::task::cause_name_on;
 use super::{
-    Begin, COUNTERS, CauseMetrics, Hist, History, POINTS, Placed, Point, Task, TaskMetrics,
+    Begin, COUNTERS, CauseMetrics, Hist, History, POINTS, Point, Task, TaskMetrics,
     printable,
 };
 use crate::abi::bindings as abi;
@@ -93,7 +93,6 @@ pub(super) fn update(
         evictions: now.evictions,
         evictions_per_s: rate(now.evictions, before.evictions),
         moves_rt: stats.moves_rt.into(),
-        pushes: stats.pushes.into(),
         hits: stats.hits.into(),
         misses: stats.misses.into(),
         waits: stats.waits.into(),
@@ -108,7 +107,6 @@ pub(super) fn update(
         },
         top_cause: task.causes.first().map_or_else(String::new, |cause| cause.cause.clone()),
     };
-    task.placed = placed(stats, begin);
     let history = &record.history;
     task.history = History {
         last_ns: history.last_ns,
@@ -168,7 +166,6 @@ fn causes(stats: &artis_task_stats, begin: &Begin) -> Vec<CauseMetrics> {
             cause: cause_name_on(&begin.arch, cause.cause),
             attempts: cause.attempts.into(),
             evictions: cause.evictions.into(),
-            last_s: at_s(begin, cause.last_ns),
         })
         .collect();
     causes.sort_by_key(|cause| Reverse((cause.attempts, cause.evictions)));
@@ -177,23 +174,9 @@ fn causes(stats: &artis_task_stats, begin: &Begin) -> Vec<CauseMetrics> {
             cause: "other".into(),
             attempts: stats.attempts_other.into(),
             evictions: stats.evictions_other.into(),
-            last_s: 0.0,
         });
     }
     causes
-}
-
-/// Where it ran, the oldest first. The n-th is at n modulo the length of the list.
-fn placed(stats: &artis_task_stats, begin: &Begin) -> Vec<Placed> {
-    let len = stats.placed.len() as u64;
-    (stats.nr_placed.saturating_sub(len)..stats.nr_placed)
-        .map(|n| &stats.placed[(n % len) as usize])
-        .map(|placed| Placed {
-            at_s: at_s(begin, placed.time_ns),
-            cpu: placed.cpu.into(),
-            why: why(placed.why.into()),
-        })
-        .collect()
 }
 
 /// Name of the counter with this number; empty: there is none, the kernel did it.
@@ -249,6 +232,7 @@ fn section(record: &artis_task_record, begin: &Begin) -> String {
             cause_name_on(&begin.arch, record.section_nr.saturating_add(1))
         }
         abi::artis_section_ARTIS_SECTION_FAULT => "fault".into(),
+        abi::artis_section_ARTIS_SECTION_DEATH => "death".into(),
         _ => String::new(),
     }
 }

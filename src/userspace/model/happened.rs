@@ -22,7 +22,6 @@ pub(super) fn eviction(record: &artis_eviction_record, begin: &Begin) -> Event {
             cause: cause_name_on(&begin.arch, record.cause),
             from: record.from.into(),
             to: record.to.into(),
-            fifo: record.fifo != 0,
             left_us: us(record.entry_ns, record.left_ns),
             arrived_us: us(record.entry_ns, record.head.time_ns),
         },

@@ -12,8 +12,7 @@ use crate::abi::bindings::{ARTIS_HIST_FIRST as FIRST, ARTIS_HIST_SLOTS};
 /// Number of slots.
 pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
 
-/// Numbers of times by their length: two slots for each power of two of nanoseconds, [`SLOTS`] at
-/// most.
+/// Numbers of times by their length: a slot for each power of two of nanoseconds, [`SLOTS`] at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Hist(pub Vec<u64>);
@@ -21,9 +20,7 @@ pub struct Hist(pub Vec<u64>);
 impl Hist {
     /// The least time of a slot, ns: `artis_hist_from` in C.
     pub fn from_ns(slot: usize) -> u64 {
-        let Some(above) = slot.checked_sub(1) else { return 0 };
-        let octave = 1u64 << (FIRST as usize + above / 2);
-        octave + if above % 2 == 1 { octave / 2 } else { 0 }
+        slot.checked_sub(1).map_or(0, |above| 1 << (FIRST as usize + above))
     }
 
     /// How many times there are.
@@ -33,7 +30,7 @@ impl Hist {
 
     /// The time that a share of `share` (0 to 1) does not exceed, ns: between the bounds of its
     /// slot by how far into it the share lies. 0: there are none. At least the last slot's
-    /// bound (4.3 s) for one in there.
+    /// bound (2.1 s) for one in there.
     pub fn quantile_ns(&self, share: f64) -> f64 {
         let wanted = share.clamp(0.0, 1.0) * self.count() as f64;
         let mut before = 0.0;
@@ -88,6 +85,7 @@ impl From<[u32; SLOTS]> for Hist {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::bindings::ARTIS_HIST_LAST as LAST;
 
     #[test]
     fn quantiles_lie_in_their_slots() {
@@ -99,8 +97,8 @@ mod tests {
         assert!(hist.quantile_ns(0.999) > Hist::from_ns(10) as f64);
         assert_eq!(Hist::default().quantile_ns(0.5), 0.0);
         assert_eq!(Hist::from_ns(1), 512);
-        assert_eq!(Hist::from_ns(2), 768);
-        assert_eq!(Hist::from_ns(3), 1_024);
+        assert_eq!(Hist::from_ns(2), 1_024);
+        assert_eq!(Hist::from_ns(SLOTS - 1), 1 << LAST);
     }
 
     #[test]

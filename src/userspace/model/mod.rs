@@ -21,7 +21,7 @@ pub use live::Model;
 pub use rates::{MULTIPLIER_MAX, load, power};
 pub use reading::{CpuReading, Reading, RtShare, Running};
 pub use snapshot::{Begin, CpuTimes, EVENTS, Event, Lost, Snapshot, What};
-pub use task::{CauseMetrics, History, POINTS, Placed, Point, Task, TaskMetrics, cause_name};
+pub use task::{CauseMetrics, History, POINTS, Point, Task, TaskMetrics, cause_name};
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,6 @@ pub struct TaskReading {
     pub rt1_rr: bool,
     /// It may use RT CPUs, if its affinity lets it.
     pub rt_cpus: bool,
-    /// Its table of system calls: 0 the policy's, else one that rules made.
-    pub call_table: u64,
     /// All that by `scx_artis ctl class` or `run`, which no rule overrules.
     pub by_hand: bool,
 }

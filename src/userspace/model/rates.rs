@@ -22,11 +22,11 @@ pub fn power(capacity: f64, rt: f64) -> f64 {
     (1.0 - rt).max(1.0 / MULTIPLIER_MAX) * capacity.clamp(CAPACITY_MIN, 1.0)
 }
 
-/// The load of CPUs that leave `power` in sum and share runnable ext tasks of weight `weight`
-/// (100 is one of nice 0): weight / 100 x M, where M is the inverse of `power` (design: model
-/// section 5; src/bpf/policy/load.h).
-pub fn load(weight: u64, power: f64) -> f64 {
-    weight as f64 / 100.0 / power
+/// The load of a CPU that leaves `power` to runnable ext tasks of weight `weight` (100 is one of
+/// nice 0): weight / 100 x M, where M is the inverse of `power` (design: model section 5;
+/// src/bpf/policy/load.h).
+pub fn load(weight: f64, power: f64) -> f64 {
+    weight / 100.0 / power
 }
 
 impl RtShare {
@@ -89,10 +89,11 @@ impl Metrics {
         let began_ns = prev.map_or(now.started_ns, |prev| prev.now_ns);
         let interval =
             Interval { prev, now_ns: now.now_ns, ns: now.now_ns.saturating_sub(began_ns) as f64 };
-        let nrt_cpus = now.cpus.iter().filter(is_nrt).count();
-        let rt_cpus = now.cpus.iter().filter(|cpu| cpu.kind == CpuKind::Rt).map(|cpu| cpu.id);
+        let of_kind = |kind| now.cpus.iter().filter(move |cpu| cpu.kind == kind);
+        let rt_cpus = of_kind(CpuKind::Rt).map(|cpu| cpu.id);
+        let groups = group_powers(now);
         let cpus: BTreeMap<_, _> =
-            now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, now))).collect();
+            now.cpus.iter().map(|cpu| (cpu.id, cpu_between(&interval, cpu, &groups))).collect();
         let (records_lost, records_over) = now.lost();
         let residence = latest_of_all(&interval, now, |cpu| &cpu.residence);
         let arrival = latest_of_all(&interval, now, |cpu| &cpu.arrival);
@@ -102,7 +103,7 @@ impl Metrics {
             policy_seq: now.policy_seq.into(),
             rt_cpu_list: rt_cpus.collect::<CpuSet>().to_string(),
             rt_cpus: cpus.values().map(|cpu| cpu.is_rt).sum(),
-            nrt_cpus: nrt_cpus as u64,
+            nrt_cpus: of_kind(CpuKind::Nrt).count() as u64,
             attempts_per_s: cpus.values().map(|cpu| cpu.attempts_per_s).sum(),
             evictions_per_s: cpus.values().map(|cpu| cpu.evictions_per_s).sum(),
             rt_pct: mean_of_rt(&cpus, |cpu| cpu.rt_pct),
@@ -114,7 +115,6 @@ impl Metrics {
             arrival_p50_us: quantile_us(&arrival, 0.5),
             arrival_p99_us: quantile_us(&arrival, 0.99),
             shared_queued: shared_queued(now),
-            fifo_queued: total(now.cpus.iter().map(|cpu| cpu.fifo_queued)),
             records: total(now.cpus.iter().map(|cpu| cpu.records)),
             records_lost,
             records_over,
@@ -134,27 +134,47 @@ fn totals(reading: &Reading) -> [u64; NR_STATS] {
     std::array::from_fn(|id| total(reading.cpus.iter().map(|cpu| cpu.stat[id])))
 }
 
-/// Tasks in the queues of the NRT CPUs, one for each last-level cache.
+/// Tasks in the queues of all groups.
 fn shared_queued(reading: &Reading) -> u64 {
-    let queues: BTreeMap<_, _> =
-        reading.cpus.iter().filter(is_nrt).map(|cpu| (cpu.llc, cpu.shared_queued)).collect();
-    total(queues.into_values())
+    let groups: BTreeMap<_, _> =
+        reading.cpus.iter().map(|cpu| (cpu.group, cpu.shared_queued)).collect();
+    total(groups.into_values())
 }
 
-fn is_nrt(cpu: &&CpuReading) -> bool {
-    cpu.kind == CpuKind::Nrt
+/// What `cpu` leaves to ext tasks, in whole CPUs.
+fn power_of(cpu: &CpuReading, now_ns: u64) -> f64 {
+    power(cpu.capacity, cpu.rt.at(now_ns))
 }
 
-/// The load of an RT CPU, or of the NRT CPUs that share a queue with this one.
-fn load_of(cpu: &CpuReading, reading: &Reading) -> f64 {
-    let power_of = |cpu: &CpuReading| power(cpu.capacity, cpu.rt.at(reading.now_ns));
-    let shared = match cpu.kind {
-        CpuKind::Nrt => {
-            reading.cpus.iter().filter(is_nrt).filter(|o| o.llc == cpu.llc).map(power_of).sum()
+/// What the CPUs of a group leave to ext tasks in sum.
+#[derive(Clone, Copy, Debug, Default)]
+struct GroupPower {
+    nrt: f64,
+    all: f64,
+}
+
+/// By the number of the group.
+fn group_powers(reading: &Reading) -> BTreeMap<usize, GroupPower> {
+    let mut groups = BTreeMap::<_, GroupPower>::new();
+    for cpu in &reading.cpus {
+        let power = power_of(cpu, reading.now_ns);
+        let group = groups.entry(cpu.group).or_default();
+        group.all += power;
+        if cpu.kind == CpuKind::Nrt {
+            group.nrt += power;
         }
-        _ => power_of(cpu),
+    }
+    groups
+}
+
+/// Weight of the tasks that may run on `cpu` only, and its share of those of its group: of the
+/// bound ones among the NRT CPUs, of the calm ones among all. `power` is what it leaves.
+fn weight_of(cpu: &CpuReading, power: f64, group: GroupPower) -> f64 {
+    let bound = match cpu.kind {
+        CpuKind::Nrt => cpu.bound_weight as f64 * power / group.nrt,
+        _ => 0.0,
     };
-    load(cpu.weight, shared)
+    cpu.own_weight as f64 + bound + cpu.calm_weight as f64 * power / group.all
 }
 
 fn mean_of_rt(cpus: &BTreeMap<usize, CpuMetrics>, figure: impl Fn(&CpuMetrics) -> f64) -> f64 {
@@ -162,7 +182,11 @@ fn mean_of_rt(cpus: &BTreeMap<usize, CpuMetrics>, figure: impl Fn(&CpuMetrics) -
     if figures.is_empty() { 0.0 } else { figures.iter().sum::<f64>() / figures.len() as f64 }
 }
 
-fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuMetrics {
+fn cpu_between(
+    interval: &Interval<'_>,
+    cpu: &CpuReading,
+    groups: &BTreeMap<usize, GroupPower>,
+) -> CpuMetrics {
     let prev = interval.prev_cpu(cpu.id);
     let prev_stat = prev.map_or([0; NR_STATS], |prev| prev.stat);
     let stat_per_s = |id: abi::artis_stat| {
@@ -173,6 +197,8 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
     let running = cpu.running.as_ref();
     let residence = cpu.residence.latest(prev.map(|prev| &prev.residence));
     let arrival = cpu.arrival.latest(prev.map(|prev| &prev.arrival));
+    let power = power_of(cpu, interval.now_ns);
+    let weight = weight_of(cpu, power, groups.get(&cpu.group).copied().unwrap_or_default());
     let rt_pct = interval.pct(prev_rt_ns, cpu.rt.total_at(interval.now_ns));
     let ext_pct = interval.pct(prev.map_or(0, |prev| prev.ext_ns), cpu.ext_ns);
     CpuMetrics {
@@ -181,12 +207,12 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
         rt_pct,
         ext_pct,
         idle_pct: (100.0 - rt_pct - ext_pct).max(0.0),
-        load: load_of(cpu, now),
-        weight: cpu.weight,
+        load: load(weight, power),
+        weight: weight.round() as u64,
         attempts_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_CALL)
-            + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_FAULT),
+            + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_FAULT)
+            + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_DEATH),
         evictions_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_EVICTION),
-        pushed_in_per_s: interval.per_s(prev.map_or(0, |prev| prev.pushed_in), cpu.pushed_in),
         bodies_on_rt: cpu.stat[abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize],
         residence_us_per_s: interval
             .per_s(prev.map_or(0, |prev| prev.residence_ns), cpu.residence_ns)
@@ -196,7 +222,6 @@ fn cpu_between(interval: &Interval<'_>, cpu: &CpuReading, now: &Reading) -> CpuM
         arrival_p50_us: quantile_us(&arrival, 0.5),
         arrival_p99_us: quantile_us(&arrival, 0.99),
         queued: cpu.own_queued,
-        fifo_queued: cpu.fifo_queued,
         records_lost: cpu.records_lost,
         records_over: cpu.records_over,
         running_pid: running.map_or(0, |task| u64::from(task.pid)),
@@ -233,14 +258,14 @@ mod tests {
 
     #[test]
     fn load_follows_the_share_up_to_its_cap() {
-        close(load(200, power(1.0, 0.0)), 2.0);
-        close(load(200, power(1.0, 0.5)), 4.0);
-        close(load(100, power(1.0, 0.75)), 4.0);
-        close(load(100, power(1.0, 0.99)), MULTIPLIER_MAX);
-        close(load(100, power(1.0, 1.0)), MULTIPLIER_MAX);
-        close(load(0, power(1.0, 1.0)), 0.0);
-        close(load(150, power(0.5, 0.0)), 3.0);
-        close(load(100, power(0.0, 0.0)), 32.0);
+        close(load(200.0, power(1.0, 0.0)), 2.0);
+        close(load(200.0, power(1.0, 0.5)), 4.0);
+        close(load(100.0, power(1.0, 0.75)), 4.0);
+        close(load(100.0, power(1.0, 0.99)), MULTIPLIER_MAX);
+        close(load(100.0, power(1.0, 1.0)), MULTIPLIER_MAX);
+        close(load(0.0, power(1.0, 1.0)), 0.0);
+        close(load(150.0, power(0.5, 0.0)), 3.0);
+        close(load(100.0, power(0.0, 0.0)), 32.0);
     }
 
     #[test]
@@ -269,7 +294,7 @@ mod tests {
         after.residence_max_ns = 9_500;
         (before.residence, after.residence) = (hist(&[(20, 9)]), hist(&[(3, 100), (20, 9)]));
         (before.arrival, after.arrival) = (hist(&[(9, 4)]), hist(&[(9, 4)]));
-        (after.pushed_in, after.fifo_queued, after.records_lost, after.records_over) = (8, 2, 3, 5);
+        (after.records_lost, after.records_over) = (3, 5);
         after.rt = RtShare { avg: 0.0, in_rt: true, updated_ns: 2_000_000_000, total_ns: 0 };
         after.running = Some(Running { pid: 7, comm: "hog".into(), realtime: true });
         let prev = Reading { now_ns: 1_000_000_000, cpus: vec![before], ..Reading::default() };
@@ -286,7 +311,6 @@ mod tests {
         assert_eq!((seen.bodies_on_rt, seen.running_rt, seen.kind.as_str()), (1, 1, "RT"));
         assert_eq!((metrics.evictions, metrics.attempts_call, metrics.bodies_on_rt), (160, 90, 1));
         close(seen.idle_pct, 0.0);
-        close(seen.pushed_in_per_s, 4.0);
         // those of the interval; where there are none, all
         let within = |us: f64, slot| {
             us * 1e3 > Hist::from_ns(slot) as f64 && us * 1e3 <= Hist::from_ns(slot + 1) as f64
@@ -297,36 +321,41 @@ mod tests {
         ] {
             assert!(within(residence, 3) && within(arrival, 9), "{residence} {arrival}");
         }
-        assert_eq!((seen.fifo_queued, metrics.fifo_queued), (2, 2));
         assert_eq!((metrics.records_lost, metrics.records_over), (3, 5));
         close(metrics.uptime_s, 3.0);
         close(metrics.interval_s, 2.0);
     }
 
     #[test]
-    fn nrt_cpus_of_a_cache_have_one_load() {
-        let mut cpus: Vec<_> = (0..4).map(|id| cpu(id, CpuKind::Nrt)).collect();
-        cpus.push(cpu(4, CpuKind::Rt));
-        for (cpu, llc) in cpus.iter_mut().zip([0, 0, 1, 1, 0]) {
-            cpu.llc = llc;
-            (cpu.weight, cpu.shared_queued) = if llc == 0 { (500, 3) } else { (100, 1) };
+    fn cpus_of_a_group_share_its_tasks() {
+        let mut cpus: Vec<_> = (0..3).map(|id| cpu(id, CpuKind::Nrt)).collect();
+        cpus.push(cpu(3, CpuKind::Rt));
+        for cpu in &mut cpus {
+            (cpu.bound_weight, cpu.calm_weight, cpu.shared_queued) = (300, 500, 3);
         }
-        // a real-time task takes half of CPU 1; the RT CPU counts for itself
-        cpus[1].rt.avg = 0.5;
-        cpus[3].capacity = 0.5;
-        (cpus[4].weight, cpus[4].shared_queued) = (200, 0);
+        // a real-time task takes half of CPU 1, and of the RT CPU
+        (cpus[1].rt.avg, cpus[3].rt.avg) = (0.5, 0.5);
+        (cpus[0].own_weight, cpus[3].own_weight) = (50, 40);
+        // a group of its own, half as fast
+        (cpus[2].group, cpus[2].capacity, cpus[2].shared_queued) = (1, 0.5, 1);
         let mut now = Reading { policy_seq: 7, cpus, ..Reading::default() };
         let metrics = Metrics::between(None, &now);
-        let loads: Vec<_> = metrics.cpus.values().map(|cpu| cpu.load).collect();
-        for (seen, wanted) in loads.iter().zip([5.0 / 1.5, 5.0 / 1.5, 1.0 / 1.5, 1.0 / 1.5, 2.0]) {
-            close(*seen, wanted);
+        let seen = metrics.cpus.values().map(|cpu| (cpu.weight, cpu.load));
+        for ((weight, load), (own, bound, calm, power)) in seen.zip([
+            (50.0, 200.0, 250.0, 1.0),
+            (0.0, 100.0, 125.0, 0.5),
+            (0.0, 300.0, 500.0, 0.5),
+            (40.0, 0.0, 125.0, 0.5),
+        ]) {
+            let wanted: f64 = own + bound + calm;
+            assert_eq!(weight as f64, wanted);
+            close(load, wanted / 100.0 / power);
         }
-        assert_eq!((metrics.cpus[&0].weight, metrics.cpus[&4].weight), (500, 200));
-        assert_eq!((metrics.rt_cpus, metrics.nrt_cpus, metrics.shared_queued), (1, 4, 4));
-        assert_eq!((metrics.rt_cpu_list.as_str(), metrics.policy_seq), ("4", 7));
+        assert_eq!((metrics.rt_cpus, metrics.nrt_cpus, metrics.shared_queued), (1, 3, 4));
+        assert_eq!((metrics.rt_cpu_list.as_str(), metrics.policy_seq), ("3", 7));
 
         now.cpus[0].stat[abi::artis_stat_ARTIS_STAT_MOVE_RT as usize] = 200;
-        now.cpus[4].stat[abi::artis_stat_ARTIS_STAT_WASTED as usize] = 3;
+        now.cpus[3].stat[abi::artis_stat_ARTIS_STAT_WASTED as usize] = 3;
         close(metrics.wasted_pct, 0.0);
         close(Metrics::between(None, &now).wasted_pct, 1.5);
     }

@@ -30,13 +30,16 @@ pub struct CpuReading {
     pub id: usize,
     /// Which set it is in.
     pub kind: CpuKind,
-    /// Number of its last-level cache. The NRT CPUs of one share a queue.
-    pub llc: usize,
+    /// Its group: the CPUs that share two queues.
+    pub group: usize,
     /// Compute capacity, up to 1 for the greatest CPU.
     pub capacity: f64,
-    /// Weight of the runnable ext tasks of this RT CPU, or of all NRT CPUs of its cache; 100
-    /// is one task of nice 0.
-    pub weight: u64,
+    /// Weight of the runnable ext tasks that may run here only; 100 is one task of nice 0.
+    pub own_weight: u64,
+    /// Weight of those of its group that are in the kernel or about to enter it.
+    pub bound_weight: u64,
+    /// Weight of those of its group that are expected to compute on.
+    pub calm_weight: u64,
     /// Its real-time share.
     pub rt: RtShare,
     /// Time in ext tasks, ns.
@@ -51,12 +54,8 @@ pub struct CpuReading {
     pub residence_max_ns: u64,
     /// Tasks in its own queue.
     pub own_queued: u64,
-    /// Tasks in the queue that it shares with the other NRT CPUs of its cache.
+    /// Tasks in the two queues of its group.
     pub shared_queued: u64,
-    /// Entries in the FIFOs that it writes; RT CPUs only.
-    pub fifo_queued: u64,
-    /// Tasks that began to run here because another CPU sent them; while somebody watches.
-    pub pushed_in: u64,
     /// Kernel sections here by their length; RT CPUs only.
     pub residence: Hist,
     /// Evictions by the time from the attempt to running here, an NRT CPU; while somebody watches.

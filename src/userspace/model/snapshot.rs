@@ -81,8 +81,6 @@ pub enum What {
         from: u64,
         /// The NRT CPU where it went on.
         to: u64,
-        /// Through the FIFO of the two CPUs?
-        fifo: bool,
         /// From the attempt to leaving the RT CPU, us.
         left_us: f64,
         /// From the attempt to running on the NRT CPU, us.

@@ -3,13 +3,14 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
 use super::Hist;
 use super::field::described;
-use crate::abi::bindings::artis_causes_ARTIS_CAUSE_FAULT as FAULT;
+use crate::abi::bindings::{
+    artis_causes_ARTIS_CAUSE_DEATH as DEATH, artis_causes_ARTIS_CAUSE_FAULT as FAULT,
+};
 
 described! {
     /// The figures of one task. Totals are of the time in which somebody watched; rates, shares
@@ -39,7 +40,6 @@ described! {
         evictions: u64 = Counter "" "evictions", "Times that an attempt made it leave an RT CPU";
         evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second";
         moves_rt: u64 = Counter "" "returns", "Moves from an NRT CPU to an RT CPU";
-        pushes: u64 = Counter "" "pushes", "Moves to an RT CPU that an NRT CPU's push made";
         hits: u64 = Counter "" "hits", "Evictions before which it had computed on the RT CPU for C or longer: the prediction was right";
         misses: u64 = Counter "" "misses", "Evictions before it had computed on the RT CPU for C: the move was wasted";
         waits: u64 = Counter "" "waits", "Times that it waited for a CPU, or was woken";
@@ -55,17 +55,18 @@ described! {
 described! {
     /// What one cause did to a task.
     struct CauseMetrics ("One cause of a task's attempts") {
-        cause: String = Label "" "cause", "What it was about to do: call NAME, fault, other";
+        cause: String = Label "" "cause", "What it was about to do: call NAME, fault, death, other";
         attempts: u64 = Counter "" "attempts", "Attempts with this cause";
         evictions: u64 = Counter "" "evictions", "Evictions with this cause";
-        last_s: f64 = Gauge "s" "last", "When the last attempt was: seconds since the scheduler began; 0: not known";
     }
 }
 
 /// Name of a cause (`enum artis_causes` of src/bpf/abi/task.h) on this machine's architecture.
 pub fn cause_name(cause: u32) -> String {
-    if cause == FAULT {
-        return "fault".into();
+    match cause {
+        FAULT => return "fault".into(),
+        DEATH => return "death".into(),
+        _ => {}
     }
     let nr = (cause as usize).saturating_sub(1);
     Sysno::new(nr).map_or_else(|| format!("call {nr}"), |call| format!("call {}", call.name()))
@@ -73,21 +74,10 @@ pub fn cause_name(cause: u32) -> String {
 
 /// The same for a stream from a machine of architecture `arch`: names are known of this one's.
 pub(super) fn cause_name_on(arch: &str, cause: u32) -> String {
-    match arch == std::env::consts::ARCH || cause == FAULT {
+    match arch == std::env::consts::ARCH || matches!(cause, FAULT | DEATH) {
         true => cause_name(cause),
         false => format!("call {}", cause.saturating_sub(1)),
     }
-}
-
-/// Where a task began to run, and what sent it there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Placed {
-    /// When: seconds since the scheduler began.
-    pub at_s: f64,
-    /// The CPU.
-    pub cpu: u64,
-    /// Name of the counter ([`super::COUNTERS`]) of what sent it there; empty: the kernel did.
-    pub why: String,
 }
 
 /// What the prediction rests on (`struct artis_history`). Times in ns; 0: not known.
@@ -130,8 +120,6 @@ pub struct Task {
     pub metrics: TaskMetrics,
     /// The causes of its attempts, most attempts first; the last may be `other`.
     pub causes: Vec<CauseMetrics>,
-    /// Where it ran, the oldest first; a few.
-    pub placed: Vec<Placed>,
     /// All its waits.
     pub waits: Hist,
     /// What the prediction rests on.

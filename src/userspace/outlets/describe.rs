@@ -38,7 +38,7 @@ const GROUPS: [Group; 4] = [
     },
 ];
 
-/// A member of what is not a row of figures: events, placements, losses.
+/// A member of what is not a row of figures: events, losses.
 struct Member {
     name: String,
     desc: String,
@@ -117,7 +117,6 @@ fn others() -> Vec<(String, String, Vec<Member>)> {
     let section =
         |title: &str, def: &Value| (title.to_owned(), text(def, "description"), members(def));
     let mut all = vec![
-        section("Placement of a task (tasks[].placed[])", def("Placed")),
         section("Lost records (lost)", def("Lost")),
         section("What is observed (begin)", def("Begin")),
         section("Any event (events[])", def("Event")),
@@ -155,7 +154,7 @@ mod tests {
         let names = |title| section(title).iter().map(|m| m.name.as_str()).collect::<Vec<_>>();
         assert_eq!(
             names("Event eviction"),
-            ["arrived_us", "cause", "fifo", "from", "left_us", "to"]
+            ["arrived_us", "cause", "from", "left_us", "to"]
         );
         assert_eq!(names("Event run"), ["cpu", "rt", "run_us"]);
         assert_eq!(names("Any event"), ["at_s", "comm", "pid"]);

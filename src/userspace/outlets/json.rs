@@ -9,12 +9,12 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use crate::model::{
-    Begin, CauseMetrics, Event, Lost, Metrics, Placed, Snapshot, Task, TaskMetrics,
+    Begin, CauseMetrics, Event, Lost, Metrics, Snapshot, Task, TaskMetrics,
 };
 
 /// Version of a line: moves when something is renamed, removed, or changes its meaning. Fields
 /// may be added at any time.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One interval of scx_artis: an object on a line of its own.
 #[derive(Serialize, JsonSchema)]
@@ -46,13 +46,11 @@ struct TaskLine<'a> {
     metrics: &'a TaskMetrics,
     /// The causes of its attempts, most attempts first.
     causes: &'a [CauseMetrics],
-    /// Where it ran last, the oldest first.
-    placed: &'a [Placed],
 }
 
 impl<'a> From<&'a Task> for TaskLine<'a> {
     fn from(task: &'a Task) -> Self {
-        Self { metrics: &task.metrics, causes: &task.causes, placed: &task.placed }
+        Self { metrics: &task.metrics, causes: &task.causes }
     }
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One rule: which tasks, and how they are treated.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
 use super::pattern::{NameGlob, Parent, PathGlob, Pattern, User};
-use crate::config::{Class as CallClass, Override};
 use crate::control::{Class, Treatment};
 
 /// Names of tasks have so many bytes at most.
@@ -60,9 +58,6 @@ pub struct Rule {
     /// May it use RT CPUs?
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rt_cpus: Option<Permission>,
-    /// Classes of system calls, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub calls: BTreeMap<String, CallClass>,
     /// Names of the tasks that it follows, its producers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<NameGlob>,
@@ -151,7 +146,7 @@ impl Rule {
             }
             _ => {}
         }
-        self.call_slots().map(|_| ())
+        Ok(())
     }
 
     /// Does it give the RT1+ class by names alone? Any task can choose its name, and where users may
@@ -174,8 +169,8 @@ impl Rule {
             || policy.is_some()
     }
 
-    /// How it has tasks treated, with this table of system calls.
-    pub fn treatment(&self, call_table: u32) -> Treatment {
+    /// How it has tasks treated.
+    pub fn treatment(&self) -> Treatment {
         Treatment {
             class: match (self.class, self.priority) {
                 (Some(ClassName::Rt1), Some(priority)) => {
@@ -184,21 +179,7 @@ impl Rule {
                 _ => Class::Nrt,
             },
             rt_cpus: self.rt_cpus != Some(Permission::Forbid),
-            call_table,
             ..Treatment::default()
         }
-    }
-
-    /// Number of each system call that it says something of, and what BPF does then.
-    ///
-    /// # Errors
-    /// A name that the kernel does not have.
-    pub fn call_slots(&self) -> Result<Vec<(usize, u8)>, String> {
-        let slot = |(name, class): (&String, &CallClass)| {
-            let call = Override { name: name.clone(), class: *class };
-            // the words are those of --call
-            call.slot().map_err(|error| format!("calls: {error}").replace("--call names ", ""))
-        };
-        self.calls.iter().map(slot).collect()
     }
 }

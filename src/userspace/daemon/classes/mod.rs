@@ -18,7 +18,6 @@ use anyhow::{Context, Result};
 use super::live::InCharge;
 use super::scheduler::news::{Item, Kind};
 use super::setup::Setup;
-use crate::abi::NR_CALLS;
 use crate::config::Partition;
 use crate::control::Treatment;
 use crate::exit::Failure;
@@ -28,14 +27,8 @@ use facts::{Facts, TaskId};
 use rules::Rules;
 pub use source::Source;
 
-/// A scheduler in charge that tells news of tasks, and has tables of system calls for rules.
+/// A scheduler in charge that tells news of tasks.
 pub trait Informed: InCharge {
-    /// The classes of system calls, by number, in the table `row` from now on.
-    ///
-    /// # Errors
-    /// When BPF has no such table.
-    fn set_call_table(&mut self, row: u32, classes: &[u8; NR_CALLS]) -> Result<()>;
-
     /// Tells news of these kinds from now on, and no others.
     ///
     /// # Errors
@@ -81,10 +74,10 @@ impl Classes {
     /// # Errors
     /// When these are wrong.
     pub fn new(source: Source, adoption: Adoption) -> Result<Self, Failure> {
-        let rules = Rules::new(source.entries().map_err(wrong)?, &Rules::default());
+        let rules = Rules::new(source.entries().map_err(wrong)?);
         Ok(Self {
             source,
-            rules: rules.map_err(wrong)?,
+            rules,
             adoption,
             by_hand: BTreeMap::new(),
             affinity: Affinity::default(),
@@ -240,15 +233,6 @@ impl Classes {
     /// # Errors
     /// When the scheduler does not take them. Then those before are in force.
     fn settle(&mut self, rules: Rules, setup: &Setup, scheduler: &mut impl Informed) -> Result<()> {
-        for (row, slots) in rules.tables() {
-            let mut classes = setup.policy.call_class;
-            for (nr, class) in slots {
-                if let Some(slot) = classes.get_mut(*nr) {
-                    *slot = *class;
-                }
-            }
-            scheduler.set_call_table(row, &classes)?;
-        }
         let mut wanted = rules.wants();
         wanted.extend(self.adoption.wants().iter().filter(|kind| !rules.wants().contains(kind)));
         let idle = wanted.is_empty() && self.heard.is_empty();

@@ -131,8 +131,7 @@ impl Classes {
         setup: &Setup,
         scheduler: &mut impl Informed,
     ) -> Result<(), Failure> {
-        let rules = Rules::new(entries, &self.rules).map_err(wrong)?;
-        self.settle(rules, setup, scheduler).map_err(Failure::NotTaken)
+        self.settle(Rules::new(entries), setup, scheduler).map_err(Failure::NotTaken)
     }
 }
 

@@ -4,7 +4,6 @@
 use std::fs;
 
 use super::*;
-use crate::config::{Class as CallClass, Override};
 use crate::control::Class;
 use crate::daemon::live::tests::{Fake, setup};
 
@@ -49,7 +48,7 @@ fn without_rules_nothing_is_wanted_and_nobody_looked_at() {
     let mut fake = Fake::default();
     classes.begin(&setup("2"), &mut fake).expect("begun");
     classes.repartitioned(&setup("2"), &mut fake);
-    assert!(fake.classes.is_empty() && fake.wanted.is_empty() && fake.tables.is_empty());
+    assert!(fake.classes.is_empty() && fake.wanted.is_empty());
 }
 
 #[test]
@@ -156,7 +155,7 @@ fn the_daemon_itself_is_left_alone() {
 #[test]
 fn a_next_scheduler_learns_all_again() {
     let dir = tempfile::tempdir().expect("a directory");
-    let text = "[[rule]]\ncomm = 'x'\ncalls.read = 'harmless'\n";
+    let text = "[[rule]]\ncomm = 'x'\nrt-cpus = 'forbid'\n";
     let mut classes = classes(&dir.path().join("rules"), text);
     let (setup, tid) = (setup("2"), own_tid());
     classes.begin(&setup, &mut Fake::default()).expect("begun");
@@ -168,10 +167,4 @@ fn a_next_scheduler_learns_all_again() {
     assert_eq!(next.wanted.len(), 1);
     assert_eq!(next.classes[0], (tid, by_hand));
     assert!(!next.classes.contains(&(1, by_hand)), "that was another task with this id");
-    // what the policy says of calls, but for one
-    let [(1, table)] = next.tables.as_slice() else { panic!("one table, please") };
-    let read = Override { name: "read".into(), class: CallClass::Harmless }.slot().expect("a call");
-    let differ = (0..NR_CALLS).filter(|nr| table[*nr] != setup.policy.call_class[*nr]);
-    assert_eq!(differ.collect::<Vec<_>>(), [read.0]);
-    assert_eq!(table[read.0], read.1);
 }

@@ -11,9 +11,8 @@ use anyhow::{Result, bail};
 use clap::Parser;
 
 use super::*;
-use crate::abi::NR_CALLS;
 use crate::cli::{Command, Opts};
-use crate::config::{CallTable, Layout, Machine, Policy};
+use crate::config::{CallTable, Layout, Machine, Place, Policy};
 use crate::control::{self, Asked, Following, Server};
 use crate::daemon::classes::Source;
 use crate::daemon::classes::adoption::Adoption;
@@ -29,11 +28,10 @@ mod rules;
 pub(in crate::daemon) struct Fake {
     policy: artis_policy,
     rt: String,
-    nearest: Vec<u16>,
+    groups: Vec<u16>,
     pub refuses: bool,
     /// Each task whose treatment was set, in the order of time.
     pub classes: Vec<(i32, Treatment)>,
-    pub tables: Vec<(u32, [u8; NR_CALLS])>,
     /// Each consumer that was told whom to follow, in the order of time.
     pub followed: Vec<(i32, Vec<i32>)>,
     /// The kinds of news that are wanted, each time that they were set.
@@ -50,11 +48,6 @@ impl Fake {
 }
 
 impl Informed for Fake {
-    fn set_call_table(&mut self, row: u32, classes: &[u8; NR_CALLS]) -> Result<()> {
-        self.tables.push((row, *classes));
-        Ok(())
-    }
-
     fn want_news(&mut self, kinds: &[Kind]) -> Result<()> {
         if self.refuses && !kinds.is_empty() {
             bail!("attaching \"artis_news_exec\": EINVAL");
@@ -77,8 +70,7 @@ impl Follows for Fake {
     fn followers(&self) -> Result<(Vec<Following>, bool)> {
         let comm = |name: &str| name.to_owned();
         let (consumer_comm, producer_comm) = (comm("mixer"), comm("wave"));
-        let pair =
-            Following { consumer: 8, consumer_comm, producer: 7, producer_comm, learned: true };
+        let pair = Following { consumer: 8, consumer_comm, producer: 7, producer_comm };
         Ok((vec![pair], false))
     }
 }
@@ -100,7 +92,7 @@ impl InCharge for Fake {
         }
         self.policy = *wanted;
         self.rt = partition.rt.to_string();
-        self.nearest = topology.near[..6].iter().map(|near| near[0]).collect();
+        self.groups = topology.group[..6].to_vec();
         Ok(())
     }
 
@@ -113,7 +105,7 @@ impl InCharge for Fake {
 /// The first thread id that no task has.
 const NOBODY: i32 = 1 << 22;
 
-/// CPUs 0-5, of which 5 is offline; 0 and 3 are one core.
+/// CPUs 0-5, of which 5 is offline. 0 and 3 are one core; 1 and 4 share a cache.
 fn machine() -> Result<Seen> {
     let online: CpuSet = "0-4".parse()?;
     let machine = Machine {
@@ -121,7 +113,8 @@ fn machine() -> Result<Seen> {
         online: online.clone(),
         smt_groups: vec!["0,3".parse()?],
     };
-    Ok(Seen { machine, layout: Layout::flat(&online) })
+    let place = |cpu| Place { cpu, core: cpu, llc: cpu % 3, node: 0, capacity: 1 };
+    Ok(Seen { machine, layout: Layout::new(online.iter().map(place)) })
 }
 
 fn opts(args: &[&str]) -> Opts {
@@ -142,7 +135,6 @@ pub(in crate::daemon) fn setup(rt: &str) -> Setup {
         watchdog_ms: None,
         exit_dump_len: 0,
         ring_bytes: 4 << 20,
-        auto_follow: false,
         warnings: Vec::new(),
         libbpf: opts.libbpf,
     }
@@ -221,12 +213,10 @@ fn a_value_is_set_and_seen() {
         daemon.ctl(&["set", "predict-c-us", "2000"]).expect("set"),
         "predict-c-us is 2000 µs (was 1000)\n"
     );
-    assert_eq!(
-        daemon.ctl(&["set", "predict", "wip"]).expect("set"),
-        "predict is wip (was least)\n"
-    );
-    assert_eq!(daemon.ctl(&["set", "predict", "wip"]).expect("set"), "predict is wip (already)\n");
-    assert_eq!(daemon.ctl(&["get", "predict"]).expect("told"), "wip\n");
+    let set = || daemon.ctl(&["set", "predict", "thesis"]).expect("set");
+    assert_eq!(set(), "predict is thesis (was least)\n");
+    assert_eq!(set(), "predict is thesis (already)\n");
+    assert_eq!(daemon.ctl(&["get", "predict"]).expect("told"), "thesis\n");
     let json = daemon.ctl(&["get", "--json"]).expect("told");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["policy_seq"], 2, "what changes nothing is no change");
@@ -234,10 +224,10 @@ fn a_value_is_set_and_seen() {
     let value = &json["values"]["predict-c-us"];
     assert_eq!((&value["value"], &value["default"]), (&2000.into(), &1000.into()));
     assert_eq!((&value["unit"], &value["max"]), (&"µs".into(), &1_000_000.into()));
-    assert_eq!(json["values"]["handover"]["one_of"], serde_json::json!(["dsq", "fifo"]));
+    assert_eq!(json["values"]["predict"]["one_of"], serde_json::json!(["least", "thesis"]));
 
     let (setup, fake) = daemon.end();
-    assert_eq!((fake.policy.predict_c_ns, fake.policy.predict_rule), (2_000_000, 2));
+    assert_eq!((fake.policy.predict_c_ns, fake.policy.predict_rule), (2_000_000, 1));
     assert_eq!((fake.policy.seq, fake.policy.slice_nrt_ns), (2, 3_000_000));
     assert_eq!(fake.policy.cpu_kind, setup.policy.cpu_kind);
     assert_eq!((setup.wanted.values.predict_c_us, setup.wanted.seq), (2_000, 2), "for a restart");
@@ -254,10 +244,10 @@ fn followers_are_declared_and_listed() {
         "task 8 follows nobody (already)\n"
     );
     let table = daemon.ctl(&["follow", "--list"]).expect("told");
-    assert!(table.contains("8  mixer") && table.ends_with("7  wave  learned\n"), "{table}");
+    assert!(table.contains("8  mixer") && table.ends_with("7  wave\n"), "{table}");
     let json = daemon.ctl(&["follow", "--list", "--json"]).expect("told");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((&json[0]["producer"], &json[0]["learned"]), (&7.into(), &true.into()));
+    assert_eq!(json[0]["producer"], 7);
 }
 
 #[test]
@@ -270,7 +260,7 @@ fn what_is_wrong_changes_nothing() {
         ),
         (["set", "predict-c-us", "-1"], "no whole number"),
         (["set", "predict-k", "1"], "2 to 100"),
-        (["set", "predict", "thesys"], "none of off, thesis, wip, run, least"),
+        (["set", "predict", "thesys"], "none of least, thesis"),
         (["set", "predict-c-su", "1"], "did you mean predict-c-us?"),
         (["set", "nr-cpus", "1"], "no policy constant \"nr-cpus\""),
         // two values that do not go together: only the daemon knows the other one
@@ -368,7 +358,7 @@ fn noise_is_answered_and_does_not_block() {
 #[test]
 fn the_table_looks_like_this() {
     let policy: Policy =
-        opts(&["--rt-cpus", "2-3", "--predict", "off", "--slice-nrt-us", "5000"]).policy;
+        opts(&["--rt-cpus", "2-3", "--predict", "thesis", "--slice-nrt-us", "5000"]).policy;
     let partition =
         Partition { rt: "2-3".parse().expect("a set"), nrt: "0-1".parse().expect("a set") };
     let mut setup = setup("2");

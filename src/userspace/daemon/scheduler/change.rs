@@ -60,7 +60,6 @@ impl InCharge for Scheduler<'_> {
             rt1,
             rr: rr.into(),
             rt_forbidden: (!to.rt_cpus).into(),
-            call_table: to.call_table,
             by_hand: to.by_hand.into(),
             ..Default::default()
         };
@@ -73,7 +72,6 @@ impl InCharge for Scheduler<'_> {
                     priority => Class::Rt1 { priority, round_robin: args.old_rr != 0 },
                 },
                 rt_cpus: args.old_rt_forbidden == 0,
-                call_table: args.old_call_table,
                 by_hand: args.old_by_hand != 0,
             })),
             _ if code == -(Errno::ESRCH as i32) => Ok(None),
@@ -93,10 +91,9 @@ impl Scheduler<'_> {
         store_all(&mut policy.context("the BPF object has no policy")?.policy.cpu_kind, kinds);
         let data = self.skel.maps.data_topology_data.as_mut();
         let to = &mut data.context("the BPF object has no topology")?.topology;
-        store_all(&mut to.llc, &topology.llc);
+        store_all(&mut to.group, &topology.group);
         store_all(&mut to.core, &topology.core);
         store_all(&mut to.capacity, &topology.capacity);
-        store_all(to.near.as_flattened_mut(), topology.near.as_flattened());
         Ok(())
     }
 }
@@ -114,7 +111,7 @@ fn store_policy(policy: &mut artis_policy, wanted: &artis_policy) {
 }
 
 /// Writes each element at once, as far as elements are words.
-pub(super) fn store_all<T: Copy>(to: &mut [T], from: &[T]) {
+fn store_all<T: Copy>(to: &mut [T], from: &[T]) {
     for (to, from) in to.iter_mut().zip(from) {
         // SAFETY: a valid exclusive reference; volatile, because BPF reads the memory meanwhile.
         unsafe { ptr::write_volatile(to, *from) };
@@ -123,17 +120,18 @@ pub(super) fn store_all<T: Copy>(to: &mut [T], from: &[T]) {
 
 /// Has BPF take the two sets over from the policy, which ops.init needs.
 ///
-/// BPF's allocator on PREEMPT_RT has nothing at first and is filled behind the
-/// scenes: -ENOMEM means "ask again".
+/// BPF's allocator on PREEMPT_RT has nothing at first and is filled behind the scenes: -ENOMEM
+/// means "ask again". There are several masks of each group and one of each CPU, and in the worst
+/// case each takes a call of its own.
 pub(super) fn set_partition(skel: &BpfSkel<'_>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(1);
+    let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let run = skel.progs.artis_set_partition.test_run(ProgramInput::default());
         let code = run.context("handing the partition to BPF")?.return_value.cast_signed();
         match code {
             0 => return Ok(()),
             _ if code == -(Errno::ENOMEM as i32) && Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(2));
+                thread::sleep(Duration::from_millis(1));
             }
             _ => bail!("BPF did not take the partition: {}", Errno::from_raw(-code)),
         }

@@ -6,7 +6,8 @@ use std::ptr;
 use anyhow::{Context, Result};
 
 use crate::abi::skel::OpenBpfSkel;
-use crate::abi::{NEAR, PutBack};
+use crate::abi::PutBack;
+use crate::config::has_smt;
 use crate::daemon::kernel;
 use crate::daemon::preempt::Model;
 use crate::daemon::setup::Setup;
@@ -20,17 +21,12 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     policy.policy = setup.policy;
     let topology = skel.maps.data_topology_data.as_mut();
     topology.context("the BPF object has no topology")?.topology = *setup.topology;
-    // a FIFO for each CPU as writer and each of its near CPUs as reader
-    skel.maps.rings.set_max_entries(setup.policy.nr_cpus * NEAR as u32)?;
 
     let rodata = skel.maps.rodata_data.as_mut().context("the BPF object has no constants")?;
     rodata.put_back = put_back as u32;
     rodata.daemon_tgid = std::process::id().cast_signed();
-    rodata.auto_follow = setup.auto_follow;
+    rodata.smt = has_smt(&setup.topology);
     rodata.dispatch_before_rt = kernel::dispatches_before_rt();
-    // needed where ops.disable comes before the task has its new priority; on
-    // older kernels its kfunc may be called from ops.cpu_release only
-    skel.progs.artis_rt_tick.set_autoload(put_back != PutBack::Release);
 
     // elsewhere the registers at a switch tell as much (src/bpf/ledger/section.bpf.h)
     let registers_tell = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));

@@ -58,7 +58,6 @@ impl Follows for Scheduler<'_> {
             consumer_comm: comm(pair.consumer_comm),
             producer: pair.producer,
             producer_comm: comm(pair.producer_comm),
-            learned: pair.learned != 0,
         });
         Ok((pairs.collect(), all.nr > ARTIS_FOLLOW_PAIRS))
     }

@@ -15,9 +15,8 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
 use super::Scheduler;
-use super::change::store_all;
 use crate::abi::bindings as abi;
-use crate::abi::{NR_CALLS, artis_news};
+use crate::abi::artis_news;
 use crate::daemon::classes::Informed;
 
 /// So many are taken at a time: between two times the run loop looks what else there is to do. Each
@@ -139,13 +138,6 @@ pub(super) struct Herald {
 }
 
 impl Informed for Scheduler<'_> {
-    fn set_call_table(&mut self, row: u32, classes: &[u8; NR_CALLS]) -> Result<()> {
-        let data = self.skel.maps.bss_data.as_mut().context("the BPF object has no tables")?;
-        let table = data.call_tables.get_mut(row as usize);
-        store_all(table.with_context(|| format!("BPF has no table {row} of calls"))?, classes);
-        Ok(())
-    }
-
     fn want_news(&mut self, kinds: &[Kind]) -> Result<()> {
         self.news_words()?.0.store(0, Ordering::Relaxed);
         self.herald = None;

@@ -10,8 +10,9 @@ use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::{Scheduler, sample};
-use crate::abi::bindings::ARTIS_SHARE_SHIFT;
-use crate::abi::{CpuKind, MAX_LLCS, artis_cpu};
+use crate::abi::bindings::{self as abi, ARTIS_SHARE_SHIFT};
+use crate::abi::skel::types::artis_group;
+use crate::abi::artis_cpu;
 use crate::daemon::task;
 use crate::model::{CpuReading, Reading, RtShare, Running, TaskReading, printable};
 
@@ -22,7 +23,7 @@ impl Scheduler<'_> {
     /// When the sampling program cannot be run.
     pub fn read(&self) -> Result<Reading> {
         let now_ns = sample(&self.skel)?;
-        let groups = self.group_weights(); // once: the CPUs of a group are to agree
+        let groups = self.groups(); // once: the CPUs of a group are to agree
         let read = |id| self.read_cpu(id, now_ns, &groups);
         let mut cpus: Vec<_> = self.cpu_ids().map(read).collect();
         self.leave_out_self(&mut cpus);
@@ -31,17 +32,12 @@ impl Scheduler<'_> {
         Ok(Reading { now_ns, started_ns, policy_seq, every_task: false, cpus })
     }
 
-    /// Takes the weight of the thread that reads off the CPUs where it runs. It is there
-    /// whenever somebody looks, and at its nice value it weighs as much as 89 others.
+    /// Takes the weight of the thread that reads off where it is counted. It is there whenever
+    /// somebody looks, and at its nice value it weighs as much as 89 others.
     fn leave_out_self(&self, cpus: &mut [CpuReading]) {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-        let own = self.lookup(tid).ok().flatten().map_or(0, |task| task::counted_weight(&task));
-        let here = nix::sched::sched_getcpu().unwrap_or(usize::MAX);
-        let Some(here) = cpus.iter().find(|cpu| cpu.id == here) else { return };
-        let (id, kind, llc) = (here.id, here.kind, here.llc);
-        let shared = |cpu: &CpuReading| kind == CpuKind::Nrt && cpu.kind == kind && cpu.llc == llc;
-        for cpu in cpus.iter_mut().filter(|cpu| cpu.id == id || shared(cpu)) {
-            cpu.weight = cpu.weight.saturating_sub(own);
+        if let Ok(Some(own)) = self.lookup(tid) {
+            task::leave_out(&own, cpus);
         }
     }
 
@@ -92,54 +88,55 @@ impl Scheduler<'_> {
         self.cpu(cpu).own_nr != 0
     }
 
-    /// Number of the last-level cache of a CPU, and its capacity, up to 1.
+    /// The group of a CPU, and its capacity, up to 1.
     fn place(&self, id: usize) -> (usize, f64) {
         self.skel.maps.data_topology_data.as_ref().map_or((0, 1.0), |data| {
             let topology = &data.topology;
-            (topology.llc[id].into(), f64::from(topology.capacity[id]) / 1024.0)
+            (topology.group[id].into(), f64::from(topology.capacity[id]) / 1024.0)
         })
     }
 
-    /// Weights of the runnable tasks of the NRT CPUs with one last-level cache, by its number.
-    fn group_weights(&self) -> [u64; MAX_LLCS] {
-        let Some(data) = self.skel.maps.bss_data.as_ref() else { return [0; MAX_LLCS] };
-        // SAFETY: valid references to integers in the map's memory, which lives
-        // as long as the skeleton; volatile, because BPF changes them.
-        std::array::from_fn(|llc| unsafe { ptr::read_volatile(&data.groups[llc].weight) })
+    /// A copy of what is kept of the groups, as [`Self::cpu`] makes one of a CPU.
+    fn groups(&self) -> Vec<artis_group> {
+        let Some(data) = self.skel.maps.bss_data.as_ref() else { return Vec::new() };
+        // SAFETY: valid references into the map's memory, which lives as long as the skeleton;
+        // volatile, because BPF writes it meanwhile. Plain integers: whatever is read is valid.
+        data.groups.iter().map(|group| unsafe { ptr::read_volatile(group) }).collect()
     }
 
     /// What is counted as runnable, a text for each place that is not empty. Once the kernel has
     /// taken all tasks back nothing is, unless a task was counted or left out twice: the balance
     /// of load was wrong then.
     pub(super) fn counted_as_runnable(&self) -> Vec<String> {
-        let groups = self.group_weights().into_iter().enumerate();
-        let of_groups = groups
-            .filter(|(_, weight)| *weight != 0)
-            .map(|(group, weight)| format!("group {group}: weight {}", weight.cast_signed()));
+        let groups = self.groups().into_iter().enumerate();
+        let of_groups = groups.filter_map(|(group, data)| {
+            let [own, bound, calm] = data.clock.map(|clock| clock.weight.cast_signed());
+            ((own, bound, calm) != (0, 0, 0))
+                .then(|| format!("group {group}: weights {own} own, {bound} bound, {calm} calm"))
+        });
         let of_cpus = self.cpu_ids().filter_map(|id| {
             let cpu = self.cpu(id);
-            let counts = (cpu.weight, cpu.rt1_nr, cpu.own_nr);
-            (counts != (0, 0, 0)).then(|| {
-                let weight = cpu.weight.cast_signed();
-                format!("CPU {id}: weight {weight}, {} RT1+, {} bound", cpu.rt1_nr, cpu.own_nr)
-            })
+            let counts = (cpu.own.weight.cast_signed(), cpu.own_nr.cast_signed());
+            (counts != (0, 0))
+                .then(|| format!("CPU {id}: weight {} of {} tasks of its own", counts.0, counts.1))
         });
         of_groups.chain(of_cpus).collect()
     }
 
-    fn read_cpu(&self, id: usize, now_ns: u64, groups: &[u64; MAX_LLCS]) -> CpuReading {
+    fn read_cpu(&self, id: usize, now_ns: u64, groups: &[artis_group]) -> CpuReading {
         let cpu = self.cpu(id);
         let in_section_ns = since(cpu.section_since_ns, now_ns);
-        let (llc, capacity) = self.place(id);
+        let (group, capacity) = self.place(id);
+        let of_group = groups.get(group).copied().unwrap_or_default();
+        let weight = |queue: abi::artis_queue| of_group.clock[queue as usize].weight;
         CpuReading {
             id,
             kind: self.partition.kind(id),
-            llc,
+            group,
             capacity,
-            weight: match self.partition.kind(id) {
-                CpuKind::Nrt => groups[llc % MAX_LLCS],
-                _ => cpu.weight,
-            },
+            own_weight: cpu.own.weight,
+            bound_weight: weight(abi::artis_queue_ARTIS_QUEUE_BOUND),
+            calm_weight: weight(abi::artis_queue_ARTIS_QUEUE_CALM),
             rt: RtShare {
                 avg: f64::from(cpu.rt.avg) / f64::from(1u32 << ARTIS_SHARE_SHIFT),
                 in_rt: cpu.rt.in_rt != 0,
@@ -152,12 +149,8 @@ impl Scheduler<'_> {
             residence_ns: cpu.residence_ns + in_section_ns,
             residence_max_ns: cpu.residence_max_ns.max(in_section_ns),
             own_queued: u64::from(cpu.own_queued),
-            shared_queued: match self.partition.kind(id) {
-                CpuKind::Nrt => u64::from(cpu.shared_queued),
-                _ => 0,
-            },
-            fifo_queued: cpu.fifo_queued.into(),
-            pushed_in: cpu.pushed_in.into(),
+            // a length may be an error number
+            shared_queued: of_group.queued.map(|queued| u64::try_from(queued).unwrap_or(0)).iter().sum(),
             residence: cpu.residence.slot.into(),
             arrival: cpu.arrival.slot.into(),
             records: cpu.records,

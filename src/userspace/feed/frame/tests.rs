@@ -92,12 +92,12 @@ fn a_reading_is_of_a_machine_that_can_be() {
 fn figures_of_a_recording_may_be_of_any_size() {
     let most = u64::MAX;
     let cpu = format!(
-        r#"{{"kind":"nrt","weight":{most},"shared_queued":{most},"fifo_queued":{most},
+        r#"{{"kind":"nrt","own_weight":{most},"bound_weight":{most},"shared_queued":{most},
         "records":{most},"records_lost":{most},"records_over":{most},"stat":[{most}],
         "residence":[{most},{most}],"arrival":[{most},{most}],
         "rt":{{"avg":0.5,"in_rt":true,"updated_ns":0,"total_ns":{most}}}"#
     );
-    let cpus = format!(r#"[{cpu},"id":0}},{cpu},"id":1,"llc":1}}]"#);
+    let cpus = format!(r#"[{cpu},"id":0}},{cpu},"id":1,"group":1}}]"#);
     let mut model = crate::model::Model::default();
     for now_ns in [1, most] {
         let mut bytes = Vec::new();

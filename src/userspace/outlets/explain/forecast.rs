@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The prediction for one task, by the rule in force: src/bpf/policy/predict.h in words.
 //!
-//! All rules have one form: of the time since the last attempt, a beginning is calm (the next
+//! Both rules have one form: of the time since the last attempt, a beginning is calm (the next
 //! attempt is still far) and so is all from some point on (it is overdue, the task computes).
 //! They differ in the clock and in the two bounds.
 
@@ -25,7 +25,7 @@ pub enum Clock {
 /// What the rule says of a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// Name of the rule: off, thesis, wip, run or least.
+    /// Name of the rule: least or thesis.
     pub rule: String,
     /// C, ns.
     pub c_ns: u64,
@@ -56,29 +56,22 @@ impl Forecast {
         let rule = word("predict")?.to_owned();
         let (c_ns, k) = (number("predict-c-us")?.saturating_mul(1_000), number("predict-k")?);
         let clock = match rule.as_str() {
-            "thesis" | "wip" if history.period_ns > 0 => Clock::Wall,
+            "thesis" if history.period_ns > 0 => Clock::Wall,
             _ => Clock::OwnRunTime,
         };
         let since_ns = match clock {
             Clock::Wall => now_ns.saturating_sub(history.last_ns),
             Clock::OwnRunTime => history.quiet_run_ns,
         };
-        let interval_ns = match (rule.as_str(), clock) {
-            ("off", _) => 0,
-            ("least", _) => history.least_run_ns,
-            (_, Clock::Wall) => history.period_ns,
-            // by every rule nothing is known where no interval was seen by the clock
-            _ if history.period_ns == 0 => 0,
-            _ => history.period_run_ns,
+        // by the thesis's rule nothing is known where no interval was seen by the clock
+        let interval_ns = match rule.as_str() {
+            "thesis" => history.period_ns,
+            _ => history.least_run_ns,
         };
-        let (far_below_ns, calm_from_ns) = match rule.as_str() {
-            "off" => (0, 0),
-            "wip" if interval_ns > 0 => (0, interval_ns.div_ceil(k.max(1))),
-            "least" => (interval_ns.saturating_sub(c_ns), c_ns.saturating_mul(k)),
-            _ if interval_ns == 0 => (0, c_ns.saturating_mul(k)),
-            _ => {
-                (interval_ns.saturating_sub(c_ns), interval_ns.saturating_mul(k).saturating_add(1))
-            }
+        let far_below_ns = interval_ns.saturating_sub(c_ns);
+        let calm_from_ns = match clock {
+            Clock::Wall => interval_ns.saturating_mul(k).saturating_add(1),
+            Clock::OwnRunTime => c_ns.saturating_mul(k),
         };
         let far = since_ns < far_below_ns;
         let calm = far || since_ns >= calm_from_ns;
@@ -121,10 +114,6 @@ impl Forecast {
                 ns(history.quiet_run_ns as f64)
             ),
         });
-        if self.rule == "off" {
-            said.push("By it whoever computes now is calm, and may go to an RT CPU.".to_owned());
-            return said;
-        }
         said.extend(self.interval(history));
         said.push(self.verdict());
         said
@@ -133,17 +122,13 @@ impl Forecast {
     /// What distance of two attempts the rule goes by.
     fn interval(&self, history: &History) -> Option<String> {
         let interval = ns(self.interval_ns as f64);
-        Some(match (self.rule.as_str(), self.clock) {
-            _ if self.interval_ns == 0 => return None,
-            ("least", _) => format!(
+        (self.interval_ns > 0).then(|| match self.clock {
+            Clock::OwnRunTime => format!(
                 "The least of its last intervals between two attempts is {interval} of own run \
                  time (the mean, P, is {}).",
                 ns(history.period_run_ns as f64)
             ),
-            (_, Clock::Wall) => format!("On the average it attempts every {interval} (P)."),
-            (_, Clock::OwnRunTime) => {
-                format!("On the average it attempts every {interval} of own run time (P).")
-            }
+            Clock::Wall => format!("On the average it attempts every {interval} (P)."),
         })
     }
 
@@ -220,22 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn other_rules_as_in_c() {
-        assert_eq!(at("off", history(0, 0), 1_000), (true, None));
-        // by the clock: P 40 ms
+    fn the_thesis_goes_by_the_clock() {
+        // P is 40 ms
         assert_eq!(at("thesis", history(0, 0), 1_010), (true, Some(29)));
         assert_eq!(at("thesis", history(0, 0), 1_100), (false, Some(220)));
         assert_eq!(at("thesis", history(0, 0), 1_321), (true, None));
-        assert_eq!(at("wip", history(0, 0), 1_004), (false, Some(1)));
-        assert_eq!(at("wip", history(0, 0), 1_005), (true, None));
-        // in own run time: P 10 ms
-        assert_eq!(at("run", history(2 * MS, 0), 1_000), (true, Some(7)));
-        assert_eq!(at("run", history(9 * MS, 0), 1_000), (false, Some(71)));
-        // without a known P: C x K of own run time, by every rule
-        for rule in ["thesis", "wip", "run"] {
-            let new = History { quiet_run_ns: 3 * MS, ..History::default() };
-            assert_eq!(at(rule, new, 1_000), (false, Some(5)), "{rule}");
-        }
+        // without a known P: C x K of own run time
+        let new = History { quiet_run_ns: 3 * MS, ..History::default() };
+        assert_eq!(at("thesis", new, 1_000), (false, Some(5)));
     }
 
     #[test]

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::class::{self, Class};
 use super::{Seen, advice};
-use crate::model::{COUNTERS, CauseMetrics, Placed, TaskMetrics};
+use crate::model::{CauseMetrics, TaskMetrics};
 use crate::outlets::words::{ago, count, digits, ns, number, us};
 
 use super::forecast::Forecast;
 
 /// Moves with the meaning of what is below, for readers of the JSON form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Sentences about one subject.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,8 +39,6 @@ pub struct Story<'a> {
     pub task: &'a TaskMetrics,
     /// The causes of its attempts, most attempts first.
     pub causes: &'a [CauseMetrics],
-    /// The last placements, the oldest first.
-    pub placed: &'a [Placed],
     /// The prediction; none is made of tasks that scx_artis does not move.
     pub prediction: Option<&'a Forecast>,
     /// The sentences.
@@ -56,7 +54,6 @@ impl<'a> Story<'a> {
             plain("Place", class::place(seen)),
             attempts(seen, class),
             prediction(seen, class),
-            placements(seen, class),
             waits(seen, class),
             Paragraph { about: "Advice", text: Vec::new(), list: advice::sentences(seen) },
             plain("Watched", watched(seen, how)),
@@ -69,7 +66,6 @@ impl<'a> Story<'a> {
             exited: seen.exited,
             task: &seen.task.metrics,
             causes: &seen.task.causes,
-            placed: &seen.task.placed,
             prediction: seen.forecast.as_ref(),
             paragraphs,
         }
@@ -120,13 +116,8 @@ fn attempts(seen: &Seen, class: Class) -> Paragraph {
         )],
     };
     let line = |cause: &CauseMetrics| {
-        let last = if cause.last_s > 0.0 {
-            format!(", the last {}", ago(seen.now_s(), cause.last_s))
-        } else {
-            String::new()
-        };
         format!(
-            "{}: {}, {}{last}",
+            "{}: {}, {}",
             cause.cause,
             count(cause.attempts, "attempt"),
             count(cause.evictions, "eviction")
@@ -161,35 +152,14 @@ fn prediction(seen: &Seen, class: Class) -> Paragraph {
     let (metrics, judged) = (&task.metrics, task.metrics.hits + task.metrics.misses);
     if seen.forecast.is_some() && judged > 0 {
         text.push(format!(
-            "It moved to an RT CPU {}, {} of them by a push; of the {} that ended such a stay \
-             {} came after it had computed there for C or longer.",
+            "It moved to an RT CPU {}; of the {} that ended such a stay {} came after it had \
+             computed there for C or longer.",
             times(metrics.moves_rt),
-            number(metrics.pushes),
             count(judged, "eviction"),
             number(metrics.hits),
         ));
     }
     plain("Prediction", text)
-}
-
-fn placements(seen: &Seen, class: Class) -> Paragraph {
-    let line = |placed: &Placed| {
-        let why = match COUNTERS.iter().find(|counter| counter.name == placed.why) {
-            Some(counter) => format!("{} ({})", counter.title, counter.desc),
-            None if placed.why.is_empty() => "by the kernel".to_owned(),
-            None => placed.why.clone(),
-        };
-        let kind = class::kind(seen, placed.cpu);
-        format!("{}: CPU {}, {kind} one, {why}", ago(seen.now_s(), placed.at_s), placed.cpu)
-    };
-    if class.is_realtime() || seen.task.placed.is_empty() {
-        return plain("Placements", Vec::new());
-    }
-    Paragraph {
-        about: "Placements",
-        text: vec!["Where it came to another CPU, the last first:".into()],
-        list: seen.task.placed.iter().rev().map(line).collect(),
-    }
 }
 
 fn waits(seen: &Seen, class: Class) -> Paragraph {

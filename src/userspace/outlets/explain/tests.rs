@@ -2,7 +2,7 @@
 //! Stories of tasks made by hand; tests/recorded/story.rs tells those of a real recording.
 
 use super::*;
-use crate::model::{CauseMetrics, Hist, History, Metrics, Placed, SLOTS, TaskMetrics};
+use crate::model::{CauseMetrics, Hist, History, Metrics, SLOTS, TaskMetrics};
 
 fn begin() -> Begin {
     let policy = [("predict", "least"), ("predict-c-us", "1000 µs"), ("predict-k", "8 periods")];
@@ -42,7 +42,6 @@ fn worker() -> Task {
             attempts_per_s: 56.0,
             evictions: 120,
             moves_rt: 121,
-            pushes: 118,
             hits: 20,
             misses: 100,
             waits: 400,
@@ -51,20 +50,10 @@ fn worker() -> Task {
             ..TaskMetrics::default()
         },
         causes: vec![
-            CauseMetrics {
-                cause: "call write".into(),
-                attempts: 1_200,
-                evictions: 100,
-                last_s: 99.5,
-            },
-            CauseMetrics { cause: "fault".into(), attempts: 50, evictions: 20, last_s: 0.0 },
+            CauseMetrics { cause: "call write".into(), attempts: 1_200, evictions: 100 },
+            CauseMetrics { cause: "fault".into(), attempts: 50, evictions: 20 },
         ],
-        placed: vec![
-            Placed { at_s: 98.0, cpu: 0, why: "evictions".into() },
-            Placed { at_s: 99.0, cpu: 2, why: "pushed".into() },
-            Placed { at_s: 99.9, cpu: 3, why: String::new() },
-        ],
-        waits: waits(&[(10, 300), (14, 100)]),
+        waits: waits(&[(6, 300), (8, 100)]),
         history: History {
             last_ns: 99_500_000_000,
             quiet_run_ns: 3_000_000,
@@ -97,7 +86,7 @@ fn realtime(pid: u64, prio: u64) -> Task {
             wait_max_after: "loop90/51".into(),
             ..TaskMetrics::default()
         },
-        waits: waits(&[(6, 999), (18, 1)]),
+        waits: waits(&[(4, 999), (10, 1)]),
         cpus_allowed: 1,
         ..Task::default()
     }

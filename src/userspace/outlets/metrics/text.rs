@@ -240,10 +240,10 @@ mod tests {
         let (sum, buckets) = buckets(&Hist(slots));
         assert_eq!(buckets.len(), SLOTS);
         assert_eq!(buckets[0], (512e-9, 2));
-        assert_eq!(buckets[3], (1_536e-9, 5));
+        assert_eq!(buckets[3], (4_096e-9, 5));
         assert_eq!(buckets[SLOTS - 1], (f64::INFINITY, 1));
         assert!(buckets.is_sorted_by(|a, b| a.0 < b.0));
-        let wanted = 2.0 * 256e-9 + 5.0 * 1_280e-9 + 4.294_967_296;
+        let wanted = 2.0 * 256e-9 + 5.0 * 3_072e-9 + 2.147_483_648;
         assert!((sum - wanted).abs() < 1e-12, "{sum} is not {wanted}");
         assert_eq!(super::buckets(&Hist::default()).0, 0.0);
     }

@@ -81,7 +81,6 @@ fn an_eviction_has_an_arrow_between_the_cpus() {
         cause: "call write".into(),
         from: 1,
         to: 0,
-        fifo: true,
         left_us: 2.0,
         arrived_us: 12.0,
     };
@@ -104,7 +103,7 @@ fn an_eviction_has_an_arrow_between_the_cpus() {
 
 #[test]
 fn tracks_have_names_and_counters_are_there() {
-    let what = What::Move { why: "pushed".into(), from: 0, to: 1, wait_us: 3.0 };
+    let what = What::Move { why: "taken_rt".into(), from: 0, to: 1, wait_us: 3.0 };
     let note = Event { pid: 0, ..event(1.7, 0, What::Note { text: "K is 4".into() }) };
     let (events, told) = trace(vec![event(1.5, 7, what), event(1.6, 8, What::Exit), note]);
     assert_eq!((told.moves, told.runs), (1, 0));
@@ -115,7 +114,7 @@ fn tracks_have_names_and_counters_are_there() {
     let counters: Vec<_> = events.iter().filter(|e| e["ph"] == "C").collect();
     assert!(counters.iter().all(|c| c["ts"] == 1e6), "from the interval's begin on");
     assert_eq!(counters.len(), 2 + 1 + 1, "shares of each CPU, evictions of RT ones, and all");
-    assert!(events.iter().any(|e| e["name"] == "task7/7 came: pushed"));
+    assert!(events.iter().any(|e| e["name"] == "task7/7 came: taken by RT"));
     assert!(events.iter().any(|e| e["name"] == "K is 4" && e["s"] == "g"));
 }
 

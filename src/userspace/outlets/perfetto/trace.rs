@@ -156,7 +156,7 @@ impl<W: Write> Trace<W> {
                 let track = self.task_track(event, snapshot)?;
                 self.run(track, cat, &format!("on CPU {cpu}"), span_us)
             }
-            What::Eviction { cause, from, to, fifo, left_us, arrived_us } => {
+            What::Eviction { cause, from, to, left_us, arrived_us } => {
                 self.told.evictions += 1;
                 let id = self.told.evictions;
                 let name = format!("eviction of {who}: {cause}");
@@ -166,7 +166,6 @@ impl<W: Write> Trace<W> {
                     .with("cause", cause.as_str())
                     .with("from CPU", *from)
                     .with("to CPU", *to)
-                    .with("through a FIFO", *fifo)
                     .with("left after us", *left_us)
                     .with("arrived after us", *arrived_us);
                 self.put(&leaves)?;

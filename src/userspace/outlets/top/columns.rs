@@ -25,7 +25,7 @@ impl Column {
 pub const FIXED: usize = 2;
 
 /// The order of the columns: what says most of ARTiS first. Figures not named here follow.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 24] = [
     "pid",
     "comm",
     "class",
@@ -45,7 +45,6 @@ const ORDER: [&str; 25] = [
     "wait_max_us",
     "runs_per_s",
     "moves_rt",
-    "pushes",
     "hits",
     "misses",
     "attempts",

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Begin, CauseMetrics, CpuMetrics, Event, Hist, History, Lost, Metrics, Placed, Point, Snapshot,
-    Task, TaskMetrics, What,
+    Begin, CauseMetrics, CpuMetrics, Event, Hist, History, Lost, Metrics, Point, Snapshot, Task,
+    TaskMetrics, What,
 };
 
 fn cpu(kind: &str, rt_pct: f64, ext_pct: f64) -> CpuMetrics {
@@ -102,7 +102,6 @@ fn whole(metrics: TaskMetrics) -> Task {
         cause: cause.into(),
         attempts,
         evictions,
-        last_s: 3_720.0,
     };
     let causes = match metrics.attempts {
         0 => vec![],
@@ -112,16 +111,8 @@ fn whole(metrics: TaskMetrics) -> Task {
             cause("call openat", 3_456, 99),
         ],
     };
-    let placed = |at_s, cpu, why: &str| Placed { at_s, cpu, why: why.into() };
-    let why = if metrics.cpu > 1 { "place_rt_stay" } else { "place_nrt_queue" };
     Task {
         causes,
-        placed: vec![
-            placed(3_700.1, 2, "pushed"),
-            placed(3_711.9, 0, "handed_over"),
-            placed(3_712.25, 1, ""),
-            placed(3_722.9, metrics.cpu, why),
-        ],
         waits: Hist(vec![0, 10, 500, 20, 1]),
         history: History {
             last_ns: 9_999_000_000,
@@ -153,12 +144,11 @@ fn events() -> Vec<Event> {
                     cause: "call openat".into(),
                     from: 2,
                     to: n / 4 % 2,
-                    fifo: n % 8 == 0,
                     left_us: 3.2,
                     arrived_us: 12.5 + n as f64,
                 },
             ),
-            1 => event(n, What::Move { why: "pushed".into(), from: 0, to: 2, wait_us: 33.0 }),
+            1 => event(n, What::Move { why: "taken_rt".into(), from: 0, to: 2, wait_us: 33.0 }),
             2 => Event { pid: 7_000 + n, comm: "true".into(), ..event(n, What::Exit) },
             _ => {
                 let text = "predict-c-us is 2000 us now, by ctl".into();

@@ -4,13 +4,7 @@
 use super::text;
 use crate::model::{COUNTERS, Snapshot, Task};
 
-/// What sent a task to a CPU, in words.
-pub fn reason(why: &str) -> &'static str {
-    let counter = COUNTERS.iter().find(|counter| counter.name == why);
-    counter.map_or("The kernel itself chose this CPU", |counter| counter.desc)
-}
-
-/// The same in a word or two.
+/// What sent a task to a CPU, in a word or two.
 pub fn short(why: &str) -> &'static str {
     let counter = COUNTERS.iter().find(|counter| counter.name == why);
     counter.map_or("by the kernel", |counter| counter.title)
@@ -27,13 +21,7 @@ pub fn sentences(task: &Task, snapshot: &Snapshot) -> String {
         "RT0" => text += ": a hard real-time task, bound to RT CPUs; it is never moved, only seen.",
         "RT" => text += ": a real-time task that is not bound to RT CPUs; the kernel places it.",
         "kernel RT" => text += ": a real-time thread of the kernel; it is never moved, only seen.",
-        _ => {
-            match task.placed.last().filter(|placed| placed.cpu == metrics.cpu) {
-                Some(placed) => text += &format!(": {}.", lower(reason(&placed.why))),
-                None => text += ".",
-            }
-            text += &format!(" {}", outlook(task, kind));
-        }
+        _ => text += &format!(". {}", outlook(task, kind)),
     }
     text
 }
@@ -73,11 +61,6 @@ fn outlook(task: &Task, kind: &str) -> String {
     }
 }
 
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample;
@@ -92,8 +75,7 @@ mod tests {
     fn each_class_is_told_its_own() {
         assert!(said(900).contains("CPU 2 (RT): a hard real-time task"), "{}", said(900));
         let hog = said(1200);
-        assert!(hog.contains("CPU 3 (RT): left on the RT CPU where it computes."), "{hog}");
-        assert!(hog.contains("next endangering call"), "{hog}");
+        assert!(hog.contains("CPU 3 (RT). There it only computes: its next"), "{hog}");
         assert!(said(1300).contains("4321 times a second"), "{}", said(1300));
         assert!(said(1500).contains("holds no NRT CPU"), "{}", said(1500));
         assert!(said(40).contains("thread of the kernel"), "{}", said(40));
@@ -101,7 +83,6 @@ mod tests {
 
     #[test]
     fn an_unknown_reason_is_the_kernels() {
-        assert!(reason("").contains("kernel"));
-        assert!(reason("pushed").contains("gave to an idle RT CPU"));
+        assert_eq!((short(""), short("taken_rt")), ("by the kernel", "taken by RT"));
     }
 }

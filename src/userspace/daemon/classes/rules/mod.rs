@@ -2,13 +2,11 @@
 //! The rules in force, in their order: the first that is about a task decides.
 
 mod matching;
-mod tables;
 
 use super::facts::Facts;
 use crate::config::rules::{NameGlob, Rule};
 use crate::control::{RuleShown, Treatment};
 use crate::daemon::scheduler::news::Kind;
-use tables::Tables;
 
 /// A rule, and what came of it.
 #[derive(Clone, Debug)]
@@ -36,9 +34,6 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     entries: Vec<Entry>,
-    /// Table of system calls of each of them.
-    rows: Vec<u32>,
-    tables: Tables,
 }
 
 /// What rules say of a task.
@@ -55,14 +50,9 @@ pub struct Verdict<'a> {
 }
 
 impl Rules {
-    /// The rules of `entries`, in this order. They share what tables of system calls they can
-    /// with `before`, which may still be in force.
-    ///
-    /// # Errors
-    /// When they need more tables than BPF has.
-    pub fn new(entries: Vec<Entry>, before: &Self) -> Result<Self, String> {
-        let (tables, rows) = Tables::of(&entries, &before.tables)?;
-        Ok(Self { entries, rows, tables })
+    /// The rules of `entries`, in this order.
+    pub fn new(entries: Vec<Entry>) -> Self {
+        Self { entries }
     }
 
     /// Are there none?
@@ -80,22 +70,16 @@ impl Rules {
         self.entries.iter().filter_map(Entry::doubt).collect()
     }
 
-    /// The tables of system calls: number, and what it says of each call otherwise than the policy.
-    pub fn tables(&self) -> impl Iterator<Item = (u32, &[(usize, u8)])> {
-        self.tables.rows()
-    }
-
     /// What they say of a task.
     pub fn verdict(&self, task: &Facts) -> Verdict<'_> {
         let found = self.entries.iter().position(|entry| matching::is_about(&entry.rule, task));
-        let entry = found.and_then(|at| Some((self.entries.get(at)?, *self.rows.get(at)?)));
-        let Some((Entry { rule, .. }, row)) = entry else {
+        let Some(Entry { rule, .. }) = found.and_then(|at| self.entries.get(at)) else {
             let treatment = Treatment::default();
             return Verdict { nr: None, treatment, may_adopt: true, follows: &[] };
         };
         Verdict {
             nr: found.map(|at| at + 1),
-            treatment: rule.treatment(row),
+            treatment: rule.treatment(),
             may_adopt: rule.adopt != Some(false),
             follows: &rule.follows,
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Order, matching, tables of calls, and which news rules need.
+//! Order, matching, and which news rules need.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ fn entry(words: &str) -> Entry {
 }
 
 fn rules(all: &[&str]) -> Rules {
-    Rules::new(all.iter().map(|words| entry(words)).collect(), &Rules::default()).expect("rules")
+    Rules::new(all.iter().map(|words| entry(words)).collect())
 }
 
 fn task() -> Facts {
@@ -93,34 +93,4 @@ fn only_the_news_that_can_change_a_verdict_are_wanted() {
     }
     assert_eq!(rules(&["exe=/x", "comm=y", "cgroup=/z"]).wants(), [Exec, Name, Cgroup]);
     assert_eq!(Rules::default().wants(), []);
-}
-
-#[test]
-fn equal_calls_share_a_table_and_tables_of_before_are_spared() {
-    let with = |class: &str, nr: usize| format!("comm={nr}x calls={{read=\"{class}\"}}");
-    let before = rules(&[&with("harmless", 1), "comm=plain", &with("harmless", 2)]);
-    assert_eq!(before.rows, [1, 0, 1]);
-    // another content does not go where tasks still read the old one
-    let other = Rules::new(vec![entry(&with("sleeping", 1))], &before).expect("rules");
-    assert_eq!(other.rows, [2]);
-    assert_eq!(other.tables().map(|(row, slots)| (row, slots.len())).collect::<Vec<_>>(), [(2, 1)]);
-    // the same content stays where it is
-    let again = Rules::new(vec![entry(&with("sleeping", 1)), entry(&with("harmless", 1))], &other);
-    assert_eq!(again.expect("rules").rows, [2, 1]);
-}
-
-#[test]
-fn there_are_seven_tables() {
-    let calls = ["read", "write", "close", "lseek", "ioctl", "dup", "sync", "getsid"];
-    let entries = |n: usize| {
-        calls[..n].iter().map(|call| entry(&format!("comm=x calls={{{call}=\"harmless\"}}")))
-    };
-    let full = Rules::new(entries(7).collect(), &Rules::default()).expect("seven");
-    assert_eq!(full.rows, [1, 2, 3, 4, 5, 6, 7]);
-    let error = Rules::new(entries(8).collect(), &full).expect_err("too many");
-    assert!(error.contains("7 different tables"), "{error}");
-    // all seven are in use, and all are to be others
-    let swapped =
-        calls[1..].iter().map(|call| entry(&format!("comm=y calls={{{call}=\"harmless\"}}")));
-    assert_eq!(Rules::new(swapped.collect(), &full).expect("seven").rows, [2, 3, 4, 5, 6, 7, 1]);
 }

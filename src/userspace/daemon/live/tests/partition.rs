@@ -17,8 +17,8 @@ fn the_partition_changes_whole() {
     let table = daemon.ctl(&["get"]).expect("told");
     assert!(table.starts_with("RT CPUs 1,4  NRT CPUs 0,2-3  policy_seq 1\n"), "{table}");
     let (setup, fake) = daemon.end();
-    // the first one for each CPU; CPU 5 is offline
-    assert_eq!((fake.rt.as_str(), fake.nearest.as_slice()), ("1,4", &[2, 0, 0, 0, 2, 0xffff][..]));
+    // of the caches 0,3 and 2; CPU 5 is offline
+    assert_eq!((fake.rt.as_str(), fake.groups.as_slice()), ("1,4", &[0, 0, 1, 0, 1, 0][..]));
     assert_eq!(fake.policy.cpu_kind[..6], [1, 2, 1, 1, 2, 0]);
     assert_eq!((fake.policy.seq, setup.wanted.seq), (1, 1));
     assert_eq!(setup.wanted.rt.to_string(), "1,4", "for a restart");

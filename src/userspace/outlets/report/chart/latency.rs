@@ -19,7 +19,7 @@ const TASKS: usize = 12;
 
 /// How good the figures are: see [`crate::model::Hist`].
 const EXACTNESS: &str = "The worst case is exact; the longest of any other interval, and the \
-     percentiles, are told by a histogram and may be up to 1.5 times too long.";
+     percentiles, are told by a histogram and may be up to twice too long.";
 
 /// `None`: no hard real-time task woke up.
 pub fn chart(recorded: &Recorded) -> Result<Option<Chart>> {

@@ -21,28 +21,22 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, store: &Store) {
     let why: Vec<_> =
         textwrap::wrap(&why, usize::from(area.width)).into_iter().map(Line::from).collect();
     let figures = figures(task, store);
-    let (past_rows, middle_least, placed_least) = match area.height {
-        0..24 => (3, 6, 3),
-        _ => (5, 8, 4),
-    };
+    let (past_rows, events_least) = if area.height < 24 { (3, 3) } else { (5, 4) };
     let fixed = 1 + why.len() as u16 + past_rows;
     let strip = (cpus.len() as u16 + 1).min(area.height / 4).max(2);
     let middle = task.causes.len().max(figures.len()) as u16 + 1;
-    let placed = task.placed.len() as u16 + 1;
-    // the middle and the placements share what is left
-    let left = area.height.saturating_sub(fixed + strip);
-    let middle = middle.min(left.saturating_sub(placed.min(placed_least)).max(middle_least));
+    // the middle and the events share what is left
+    let middle = middle.min(area.height.saturating_sub(fixed + strip + events_least));
     let parts = [
         Constraint::Length(1),
         Constraint::Length(why.len() as u16),
         Constraint::Length(middle),
         Constraint::Length(past_rows),
         Constraint::Length(strip),
-        Constraint::Length(placed),
         Constraint::Min(0),
     ];
     let layout = Layout::vertical(parts).flex(Flex::Legacy);
-    let [title, why_area, middle, past, strip, placed, events] = layout.areas(area);
+    let [title, why_area, middle, past, strip, events] = layout.areas(area);
     frame.render_widget(headline(task, store, area.width), title);
     frame.render_widget(Text::from(why), why_area);
     let halves = [Constraint::Fill(4), Constraint::Length(1), Constraint::Fill(5)];
@@ -53,7 +47,6 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, store: &Store) {
     frame.render_widget(text, other);
     histories(frame, past, task, store.theme);
     placement_strip(frame, strip, task, &cpus, store);
-    last_placements(frame, placed, task, store);
     log::of_task(frame, events, store, task.metrics.pid);
 }
 
@@ -153,7 +146,7 @@ fn figures(task: &Task, store: &Store) -> Vec<Line<'static>> {
             format!("{}, on RT CPUs {}", percent(metrics.cpu_pct), percent(metrics.on_rt_pct)),
         ),
         ("ran", format!("{:.1} s, {} runs watched", metrics.run_s, count(metrics.runs as f64))),
-        ("moves to RT", format!("{}, by pushes {}", metrics.moves_rt, metrics.pushes)),
+        ("moves to RT", metrics.moves_rt.to_string()),
         ("weight", metrics.weight.to_string()),
     ];
     let line = |(name, value): (&str, String)| {
@@ -222,20 +215,6 @@ fn placement_strip(frame: &mut Frame<'_>, area: Rect, task: &Task, cpus: &[u64],
         text.push_line(Line::from(vec![
             Span::from(format!("{label:<10}{indent}")),
             Span::styled(marks, if rt { theme.rt() } else { theme.ext() }),
-        ]));
-    }
-    frame.render_widget(text, area);
-}
-
-/// The last moves, the newest first.
-fn last_placements(frame: &mut Frame<'_>, area: Rect, task: &Task, store: &Store) {
-    let mut text = Text::from(head("last placements", area, store.theme));
-    for placed in task.placed.iter().rev() {
-        let ago = (store.shown.machine.uptime_s - placed.at_s).max(0.0);
-        let at = format!("{:>6} ago  CPU {:<3}", time(ago * 1e6), placed.cpu);
-        text.push_line(Line::from(vec![
-            Span::styled(at, store.theme.dim()),
-            Span::from(format!(" {}", why::reason(&placed.why))),
         ]));
     }
     frame.render_widget(text, area);

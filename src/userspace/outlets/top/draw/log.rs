@@ -64,11 +64,9 @@ fn line(event: &Event, theme: Theme) -> Line<'static> {
     let at = format!("{}.{:03} ", clock(event.at_s), (event.at_s.fract() * 1e3) as u32);
     let who = format!("{}/{}", event.comm, event.pid);
     let (kind, style, text) = match &event.what {
-        What::Eviction { cause, from, to, fifo, left_us, arrived_us } => {
+        What::Eviction { cause, from, to, left_us, arrived_us } => {
             let (arrived, left) = (time(*arrived_us), time(*left_us));
-            let how = if *fifo { "FIFO" } else { "queue" };
-            let text =
-                format!("{who} CPU {from}->{to} in {arrived}, {cause} (left in {left}, {how})");
+            let text = format!("{who} CPU {from}->{to} in {arrived}, {cause} (left in {left})");
             ("evicted", theme.rt(), text)
         }
         What::Move { why, from, to, wait_us } => {

@@ -11,11 +11,10 @@ use super::super::text::{count, percent};
 use crate::model::{COUNTERS, Group};
 
 /// The groups and what they are about.
-const GROUPS: [(Group, &str); 6] = [
+const GROUPS: [(Group, &str); 5] = [
     (Group::Attempts, "attempts"),
     (Group::Placed, "placed"),
     (Group::Moved, "moved"),
-    (Group::Handed, "handed over"),
     (Group::Predicted, "predicted"),
     (Group::Exempt, "exempt"),
 ];
