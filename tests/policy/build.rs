@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=policy.h");
-    println!("cargo:rerun-if-changed=handover.c");
     println!("cargo:rerun-if-changed=../../src/bpf/policy");
     println!("cargo:rerun-if-changed=../../src/bpf/abi");
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -39,17 +38,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         .flag("-Werror")
         .opt_level(2)
         .compile("artis_policy");
-    // only the test that supplies its atomic operations links it; these may unwind
-    cc::Build::new()
-        .file("handover.c")
-        .include("../../src/bpf")
-        .flag("-Wall")
-        .flag("-Wextra")
-        .flag("-Werror")
-        .flag("-fexceptions")
-        .opt_level(1)
-        .cargo_metadata(false)
-        .compile("artis_handover");
-    println!("cargo:rustc-link-search=native={}", out.display());
     Ok(())
 }

@@ -15,35 +15,13 @@ pub mod c {
 pub mod replay;
 
 pub use c::{
-    artis_candidate as Candidate, artis_follow_in as FollowIn, artis_haul as Haul,
-    artis_history as History, artis_learn as Learn, artis_migration as Migration,
-    artis_place_in as PlaceIn, artis_policy as Policy, artis_rt_share as RtShare,
-    artis_rt1_budget as Rt1Budget, artis_run as Run, artis_seat as Seat, artis_spot as Spot,
+    artis_facts as Facts, artis_follow_in as FollowIn, artis_history as History,
+    artis_load as Load, artis_look as Look, artis_policy as Policy, artis_rouse_in as RouseIn,
+    artis_rt_share as RtShare, artis_rt1_budget as Rt1Budget, artis_run as Run, artis_spot as Spot,
 };
 
 /// The unit of a share (ARTIS_SHARE_ONE).
 pub const SHARE_ONE: u32 = 1 << c::ARTIS_SHARE_SHIFT;
-
-/// enum artis_place: what the placement rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// NRT CPUs only.
-    Nrt,
-    /// An idle RT CPU, if there is one.
-    RtIdle,
-    /// Stay on the RT CPU.
-    RtStay,
-}
-
-/// `artis_place()`.
-pub fn place(facts: &PlaceIn) -> Place {
-    // SAFETY: the struct is alive, of C's layout, only read, and not kept.
-    match unsafe { c::artis_place(facts) } {
-        c::ARTIS_PLACE_NRT => Place::Nrt,
-        c::ARTIS_PLACE_RT_IDLE => Place::RtIdle,
-        _ => Place::RtStay,
-    }
-}
 
 /// Functions of the headers that are safe to call with references to their structs.
 macro_rules! functions {
@@ -60,8 +38,9 @@ macro_rules! functions {
 functions! {
     before = artis_before(a: u64, b: u64) -> bool;
     rt1_order = artis_rt1_order(priority: u32, now_ns: u64) -> u64;
+    is_rt1_order = artis_is_rt1_order(order: u64) -> bool;
     rt1_charge = artis_rt1_charge(budget: &mut Rt1Budget, policy: &Policy, now_ns: u64, run_ns: u64) -> bool;
-    rt1_throttled = artis_rt1_throttled(budget: &Rt1Budget, policy: &Policy, priority: u32, now_ns: u64) -> bool;
+    rt1_throttled = artis_rt1_throttled(budget: &Rt1Budget, policy: &Policy, now_ns: u64) -> bool;
     hist_slot = artis_hist_slot(ns: u64) -> u32;
     hist_from = artis_hist_from(slot: u32) -> u64;
     share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;
@@ -74,49 +53,33 @@ functions! {
     vtime_clamp = artis_vtime_clamp(policy: &Policy, vtime: u64, clock: u64, inv_weight: u32) -> u64;
     first_advance = artis_first_advance(policy: &Policy, vtime: u64, clock: u64) -> u64;
     reader_advance = artis_reader_advance(vtime: u64, clock: u64) -> u64;
-    clock_pace = artis_clock_pace(clock: u64, run_ns: u64, weight: u64, nr_cpus: u32) -> u64;
+    clock_step = artis_clock_step(run_ns: u64, weight: u64, nr_cpus: u32) -> u64;
     clock_catch_up = artis_clock_catch_up(policy: &Policy, clock: u64, vtime: u64) -> u64;
-    slice_nrt = artis_slice_nrt(policy: &Policy, waiting: u32) -> u64;
+    offset_next = artis_offset_next(policy: &Policy, ahead: u64, behind: u64, offset: u64) -> u64;
+    slice_nrt = artis_slice_nrt(policy: &Policy, weight: u64, nr_cpus: u32) -> u64;
     preempts = artis_preempts(policy: &Policy, vtime: u64, curr_vtime: u64) -> bool;
     past_power = artis_past_power(past: u32, n: u32) -> u64;
     period = artis_period(period: u64) -> u64;
     least_next = artis_least_next(least_ns: u64, interval_ns: u64) -> u64;
     period_next = artis_period_next(period: u64, sum_ns: u64, n: u32, past: u32) -> u64;
     history_note = artis_history_note(history: &mut History, policy: &Policy, run: &Run);
+    is_far = artis_is_far(policy: &Policy, since_ns: u64, period_ns: u64) -> bool;
     is_calm = artis_is_calm(policy: &Policy, history: &History, now_ns: u64) -> bool;
     power_of = artis_power_of(share_avg: u32, capacity: u32) -> u64;
     m_of_power = artis_m_of_power(power: u64) -> u32;
     m_of = artis_m_of(share_avg: u32, capacity: u32) -> u32;
     load_of = artis_load_of(weight: u64, m: u32) -> u64;
-    seat_load = artis_seat_load(seat: &Seat) -> u64;
-    surplus = artis_surplus(e: &Seat, r: &Seat) -> u64;
-    imbalanced = artis_imbalanced(e: &Seat, r: &Seat, pct: u32) -> bool;
-    filter = artis_filter(migration: Migration, from: &Seat, to: &Seat, policy: &Policy) -> bool;
-    haul_of = artis_haul_of(migration: Migration, from: &Seat, to: &Seat) -> Haul;
-    haul_is_done = artis_haul_is_done(haul: &Haul) -> bool;
-    haul_took = artis_haul_took(haul: &mut Haul, weight: u32);
+    relieves = artis_relieves(from: &Load, to: &Load, weight: u32) -> bool;
+    imbalanced = artis_imbalanced(e: &Load, r: &Load, pct: u32) -> bool;
     who = artis_who(pid: u32, start_ns: u64) -> u64;
     who_pid = artis_who_pid(who: u64) -> u32;
     spot_is_better = artis_spot_is_better(s: &Spot, best: &Spot) -> bool;
     follow_is_active = artis_follow_is_active(turn: u32, now: u32) -> bool;
     tail_next = artis_tail_next(tail_ns: u64, ns: u64) -> u64;
     follow_way = artis_follow_way(facts: &FollowIn) -> u32;
-    learn_woken = artis_learn_woken(learn: &mut Learn, who: u64);
-    learn_wakes = artis_learn_wakes(learn: &mut Learn, whom: u64);
-    learn_is_producer = artis_learn_is_producer(learn: &Learn, by: &Learn, who: u64) -> bool;
-    learn_has_stopped = artis_learn_has_stopped(learn: &Learn, who: u64) -> bool;
-    steals = artis_steals(migration: Migration, task: &Candidate, haul: &Haul) -> bool;
-}
-
-/// `artis_prefers_from()`; `best` is `None` as long as there is none.
-pub fn prefers_from(candidate: &Seat, best: Option<&Seat>) -> bool {
-    // SAFETY: as for the functions above; NULL is what the function takes for "none".
-    unsafe { c::artis_prefers_from(candidate, best.map_or(std::ptr::null(), std::ptr::from_ref)) }
-}
-
-/// `artis_prefers_to()`; `best` is `None` as long as there is none.
-pub fn prefers_to(migration: Migration, candidate: &Seat, best: Option<&Seat>) -> bool {
-    let best = best.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: as for the functions above; NULL is what the function takes for "none".
-    unsafe { c::artis_prefers_to(migration, candidate, best) }
+    may_use_rt = artis_may_use_rt(facts: &Facts) -> bool;
+    queue_of = artis_queue_of(facts: &Facts) -> u32;
+    may_wait = artis_may_wait(facts: &Facts, queue: u32, place: u32) -> bool;
+    rouse = artis_rouse(facts: &RouseIn) -> u32;
+    next = artis_next(look: &Look) -> u32;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Task affinity: which CPU a consumer follows to, what if it is busy, who is a producer.
+//! Task affinity: which CPU a consumer follows to, and what if it is busy.
 
 use artis_policy::*;
 use proptest::prelude::*;
@@ -7,7 +7,6 @@ use proptest::prelude::*;
 const GO: u32 = c::ARTIS_FOLLOW_GO;
 const NOT: u32 = c::ARTIS_FOLLOW_NOT;
 const WAIT: u32 = c::ARTIS_FOLLOW_WAIT;
-const QUEUE: u32 = c::ARTIS_FOLLOW_QUEUE;
 const PREEMPT: u32 = c::ARTIS_FOLLOW_PREEMPT;
 
 fn spot(cpu: i32, ran_ns: u64) -> Spot {
@@ -70,7 +69,6 @@ fn behind_its_producer() -> FollowIn {
         ext_runs: true,
         first: true,
         producer: true,
-        declared: true,
         ends_soon: true,
         spare: true,
         ..FollowIn::default()
@@ -99,8 +97,8 @@ fn where_all_have_to_wait_it_waits_near_its_data() {
     assert_eq!(follow_way(&stranger), WAIT);
     assert_eq!(follow_way(&FollowIn { behind: true, ..stranger }), PREEMPT);
     let later = FollowIn { first: false, ..stranger };
-    assert_eq!(follow_way(&later), QUEUE, "others come first, here and elsewhere");
-    assert_eq!(follow_way(&FollowIn { first: true, ext_runs: false, ..later }), QUEUE);
+    assert_eq!(follow_way(&later), NOT, "others come first, here and elsewhere");
+    assert_eq!(follow_way(&FollowIn { first: true, ext_runs: false, ..later }), NOT);
     assert_eq!(follow_way(&FollowIn { held: true, ..later }), NOT, "who knows for how long");
     assert_eq!(follow_way(&FollowIn { rank: 1, ..later }), NOT);
     let rt1_stranger = FollowIn { curr_rank: 1, behind: true, ..stranger };
@@ -113,7 +111,6 @@ fn priorities_come_first() {
     assert_eq!(follow_way(&at(50, 0)), PREEMPT);
     assert_eq!(follow_way(&at(50, 49)), PREEMPT);
     assert_eq!(follow_way(&at(50, 50)), WAIT, "as the user said");
-    assert_eq!(follow_way(&FollowIn { declared: false, ..at(50, 50) }), NOT, "nobody said so");
     assert_eq!(follow_way(&at(50, 51)), NOT);
     assert_eq!(follow_way(&at(0, 51)), WAIT);
     let stranger = FollowIn { producer: false, ..at(50, 10) };
@@ -122,7 +119,7 @@ fn priorities_come_first() {
 }
 
 fn any_in() -> impl Strategy<Value = FollowIn> {
-    let flags = prop::array::uniform9(any::<bool>());
+    let flags = prop::array::uniform8(any::<bool>());
     (0..4u32, 0..4u32, flags).prop_map(|(rank, curr_rank, f)| FollowIn {
         rank,
         curr_rank,
@@ -130,11 +127,10 @@ fn any_in() -> impl Strategy<Value = FollowIn> {
         ext_runs: f[1],
         first: f[2],
         producer: f[3],
-        declared: f[4],
-        ends_soon: f[5],
-        spare: f[6],
-        behind: f[7],
-        held: f[8],
+        ends_soon: f[4],
+        spare: f[5],
+        behind: f[6],
+        held: f[7],
     })
 }
 
@@ -147,89 +143,16 @@ proptest! {
             prop_assert!(facts.rank > facts.curr_rank || (facts.rank == 0 && facts.behind));
         }
         if way == WAIT && facts.rank > 0 {
-            prop_assert!(facts.rank == facts.curr_rank && facts.producer && facts.declared);
+            prop_assert!(facts.rank == facts.curr_rank && facts.producer && facts.ends_soon);
         }
         if facts.held && !facts.idle {
             prop_assert_eq!(way, NOT);
         }
-        if way == QUEUE {
-            prop_assert!(facts.rank == 0 && facts.curr_rank == 0 && !facts.spare);
+        if !facts.idle && (!facts.first || !facts.ext_runs) {
+            prop_assert_eq!(way, NOT, "its place there would not be the next");
         }
         if way == WAIT && facts.spare {
             prop_assert!(facts.producer && facts.ends_soon, "a CPU is idle");
         }
     }
-
-    #[test]
-    fn counts_stay_bounded(wakers in prop::collection::vec(0..7u64, 0..500)) {
-        let mut learn = Learn::default();
-        for who in wakers {
-            learn_woken(&mut learn, who);
-            learn_wakes(&mut learn, who);
-            prop_assert!(u32::from(learn.total) <= c::ARTIS_LEARN_FADE);
-            prop_assert!(learn.times.iter().map(|n| u32::from(*n)).sum::<u32>() <= u32::from(learn.total));
-            prop_assert!(learn.others <= learn.wakes);
-        }
-    }
-}
-
-/// What is learned of a task that was woken by these, one after another.
-fn woken_by(wakers: impl IntoIterator<Item = u64>) -> Learn {
-    let mut learn = Learn::default();
-    wakers.into_iter().for_each(|who| learn_woken(&mut learn, who));
-    learn
-}
-
-/// What is learned of a task that wakes these.
-fn wakes(wakees: impl IntoIterator<Item = u64>) -> Learn {
-    let mut learn = Learn::default();
-    wakees.into_iter().for_each(|who| learn_wakes(&mut learn, who));
-    learn
-}
-
-#[test]
-fn a_pair_is_found_after_some_tens() {
-    let by = wakes([9; 50]);
-    assert!(!learn_is_producer(&woken_by([7; 31]), &by, 7));
-    assert!(learn_is_producer(&woken_by([7; 32]), &by, 7));
-    assert!(!learn_is_producer(&woken_by([7; 32]), &by, 8));
-}
-
-#[test]
-fn a_join_has_several_producers() {
-    let mixer = woken_by((0..100).map(|i| 1 + i % 2));
-    let wave = wakes([9; 50]);
-    assert!(learn_is_producer(&mixer, &wave, 1) && learn_is_producer(&mixer, &wave, 2));
-    let server = woken_by((0..100).map(|i| 1 + i % 10));
-    assert!((1..=10).all(|client| !learn_is_producer(&server, &wave, client)), "any of ten");
-}
-
-#[test]
-fn what_interrupts_wake_follows_nobody() {
-    let by = wakes([9; 50]);
-    assert!(!learn_is_producer(&woken_by([0; 100]), &by, 0), "0 is no task");
-    let timer = woken_by((0..100).map(|i| if i % 2 == 0 { 7 } else { 0 }));
-    assert!(!learn_is_producer(&timer, &by, 7), "half of the wake-ups are not most of them");
-}
-
-#[test]
-fn who_deals_out_work_is_no_producer() {
-    let worker = woken_by([7; 50]);
-    assert!(!learn_is_producer(&worker, &wakes((0..50).map(|i| 20 + i % 4)), 7));
-    assert!(learn_is_producer(
-        &worker,
-        &wakes((0..50).map(|i| if i % 10 == 0 { 20 } else { 9 })),
-        7
-    ));
-}
-
-#[test]
-fn who_stops_is_forgotten() {
-    let mut learn = woken_by([7; 60]);
-    assert!(!learn_has_stopped(&learn, 7));
-    (0..300).for_each(|_| learn_woken(&mut learn, 8));
-    assert!(learn_has_stopped(&learn, 7));
-    assert!(!learn_has_stopped(&learn, 8));
-    let by_now_and_then = woken_by((0..300).map(|i| if i % 5 == 0 { 10 + i } else { 7 }));
-    assert!(!learn_has_stopped(&by_now_and_then, 7), "strangers do not put it out");
 }

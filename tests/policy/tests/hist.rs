@@ -8,7 +8,7 @@ use proptest::prelude::*;
 #[test]
 fn slots_begin_where_rust_says() {
     // as in src/userspace/model/hist.rs
-    let bounds = [(0, 0), (1, 512), (2, 768), (3, 1_024), (4, 1_536), (5, 2_048)];
+    let bounds = [(0, 0), (1, 512), (2, 1_024), (3, 2_048), (4, 4_096), (23, 1 << 31)];
     for (slot, from_ns) in bounds {
         assert_eq!(hist_from(slot), from_ns, "slot {slot}");
     }

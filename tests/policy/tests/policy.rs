@@ -11,70 +11,6 @@ use proptest::prelude::*;
 const MS: u64 = 1_000_000;
 const TAU_NS: f64 = 500e6;
 
-fn all_places() -> impl Iterator<Item = PlaceIn> {
-    (0..4u32).flat_map(|section| {
-        (0..512u32).map(move |b| PlaceIn {
-            section,
-            woken: b & 1 != 0,
-            calm: b & 2 != 0,
-            kernel: b & 4 != 0,
-            unsettled: b & 8 != 0,
-            on_rt: b & 16 != 0,
-            put_back: b & 32 != 0,
-            displaced: b & 64 != 0,
-            ahead: b & 128 != 0,
-            rt1: b & 256 != 0,
-        })
-    })
-}
-
-/// The promise, over every input: nobody in an endangering section goes to an RT CPU.
-#[test]
-fn no_endangering_section_is_placed_on_an_rt_cpu() {
-    for facts in all_places().filter(|f| f.section >= SECTION_CALL) {
-        assert_eq!(place(&facts), Place::Nrt, "{facts:?}");
-    }
-}
-
-#[test]
-fn only_calm_settled_user_tasks_get_rt_cpus() {
-    for facts in all_places() {
-        if place(&facts) != Place::Nrt {
-            assert!(facts.calm && !facts.kernel && !facts.unsettled, "{facts:?}");
-        }
-    }
-}
-
-#[test]
-fn whoever_wakes_gets_an_rt_cpu_only_from_the_sleeping_class() {
-    for facts in all_places().filter(|f| f.woken) {
-        if place(&facts) != Place::Nrt {
-            assert_eq!(facts.section, SECTION_SLEEPING, "{facts:?}");
-        }
-    }
-    let calm = PlaceIn { section: SECTION_SLEEPING, woken: true, calm: true, ..Default::default() };
-    assert_eq!(place(&calm), Place::RtIdle);
-}
-
-#[test]
-fn an_rt1_task_that_computes_goes_to_an_rt_cpu_whatever_it_has_had() {
-    let computes =
-        |f: &PlaceIn| f.calm && !f.kernel && !f.unsettled && !f.woken && f.section == SECTION_NONE;
-    for facts in all_places().filter(|f| f.rt1 && computes(f)) {
-        assert_eq!(place(&facts), Place::RtIdle, "{facts:?}");
-    }
-}
-
-#[test]
-fn a_computing_task_stays_until_it_is_ahead_and_leaves_when_displaced() {
-    let on_rt = PlaceIn { calm: true, on_rt: true, ..Default::default() };
-    assert_eq!(place(&on_rt), Place::RtStay);
-    assert_eq!(place(&PlaceIn { ahead: true, ..on_rt }), Place::Nrt);
-    assert_eq!(place(&PlaceIn { ahead: true, put_back: true, ..on_rt }), Place::RtStay);
-    assert_eq!(place(&PlaceIn { displaced: true, put_back: true, ..on_rt }), Place::Nrt);
-    assert_eq!(place(&PlaceIn { on_rt: false, ..on_rt }), Place::RtIdle);
-}
-
 #[test]
 fn call_classes() {
     const FUTEX_PRIVATE: u64 = 128;
@@ -123,10 +59,20 @@ fn weights() {
 }
 
 #[test]
-fn slices_shrink_with_the_queue_down_to_the_floor() {
-    let policy = Policy { slice_nrt_ns: 3 * MS, slice_nrt_min_ns: MS / 2, ..Policy::default() };
-    for (waiting, slice_ns) in [(0, 3 * MS), (1, 3 * MS), (3, MS), (1000, MS / 2)] {
-        assert_eq!(slice_nrt(&policy, waiting), slice_ns);
+fn slices_shrink_with_the_weight_down_to_the_floor() {
+    let policy = slices();
+    for (weight, cpus, slice_ns) in [
+        (0, 1, 3 * MS),
+        (100, 1, 3 * MS),
+        (200, 1, 3 * MS / 2),
+        (300, 1, MS),
+        (300, 3, 3 * MS),
+        (600, 3, 3 * MS / 2),
+        (100_000, 1, MS / 2),
+        (u64::MAX, 1024, MS / 2),
+        (100, 0, MS / 2),
+    ] {
+        assert_eq!(slice_nrt(&policy, weight, cpus), slice_ns, "{weight} on {cpus}");
     }
 }
 
@@ -156,6 +102,10 @@ fn share_of_a_hog_rises_without_a_switch() {
     assert!((after(500) - (1.0 - (-1f64).exp())).abs() < 1e-4);
     assert!(after(5_000) > 0.9999);
     assert!(share_at(&share, u64::MAX) <= SHARE_ONE);
+}
+
+fn slices() -> Policy {
+    Policy { slice_nrt_ns: 3 * MS, slice_nrt_min_ns: MS / 2, ..Policy::default() }
 }
 
 fn bounds(sleep_credit_ns: u64, lead_max_ns: u64) -> Policy {
@@ -201,15 +151,61 @@ proptest! {
         prop_assert_eq!(share.total_ns, in_rt_ns);
     }
 
+    /// Never a longer slice for more tasks, nor a shorter one for more CPUs.
+    #[test]
+    fn slices_follow_weight_and_cpus(
+        weight in 0u64..10_000_000_000, more in 0u64..1_000_000, cpus in 1u32..1024, more_cpus in 0u32..64,
+    ) {
+        let policy = slices();
+        let slice = slice_nrt(&policy, weight, cpus);
+        prop_assert!((policy.slice_nrt_min_ns..=policy.slice_nrt_ns).contains(&slice));
+        prop_assert!(slice_nrt(&policy, weight + more, cpus) <= slice);
+        prop_assert!(slice_nrt(&policy, weight, cpus + more_cpus) >= slice);
+    }
+
     /// A run moves the clock as it moves the virtual time of everybody when they share it by
     /// weight; never slower than if fifty tasks of nice 0 were runnable for each CPU.
     #[test]
     fn clock_keeps_the_pace_of_the_shares(
-        clock: u64, run_ns in 0u64..30_000_000_000, tasks in 1u64..200, weight in 1u64..10_000, cpus in 1u32..64,
+        run_ns in 0u64..30_000_000_000, tasks in 0u64..200, weight in 1u64..10_000, cpus in 1u32..64,
     ) {
-        let moved = clock_pace(clock, run_ns, tasks * weight, cpus).wrapping_sub(clock);
-        let counted = (tasks * weight).min(5_000 * u64::from(cpus));
-        prop_assert_eq!(moved, run_ns * 100 / counted);
+        let counted = (tasks * weight).clamp(1, 5_000 * u64::from(cpus));
+        prop_assert_eq!(clock_step(run_ns, tasks * weight, cpus), run_ns * 100 / counted);
+    }
+
+    /// Where one task runs alone, the clock moves as its virtual time: it gets no further ahead.
+    #[test]
+    fn alone_a_task_stays_with_its_clock(run_ns in 0u64..30_000_000_000, weight in 1u32..5_000) {
+        let vtime = vtime_of(run_ns, inv_weight(weight));
+        let step = clock_step(run_ns, u64::from(weight), 1);
+        // 20 fraction bits of the factor
+        prop_assert!(vtime <= step && step - vtime <= run_ns / (1 << 20) + 1, "{vtime} {step}");
+    }
+
+    /// Neither clock is ahead of the other by more than the lead, and no more is forgiven than that.
+    #[test]
+    fn the_offset_forgives_what_is_beyond_the_lead(
+        behind: u64, offset: u64, by: i64, lead in 0u64..1_000_000_000,
+    ) {
+        let ahead = behind.wrapping_add(offset).wrapping_add_signed(by);
+        let next = offset_next(&bounds(0, lead), ahead, behind, offset);
+        let left = ahead.wrapping_sub(next).wrapping_sub(behind) as i64;
+        prop_assert_eq!(left, by.clamp(-(lead as i64), lead as i64));
+        prop_assert_eq!(offset_next(&bounds(0, lead), ahead, behind, next), next, "once is enough");
+    }
+
+    /// Near the lead, and wherever on the circle of times the two clocks are.
+    #[test]
+    fn the_offset_stays_within_the_lead(
+        behind: u64, offset: u64, turn: u64, lead in 0u64..1_000_000_000, near in -3i64..=3, sign: bool,
+    ) {
+        let policy = bounds(0, lead);
+        let by = if sign { lead as i64 + near } else { near - lead as i64 };
+        let ahead = behind.wrapping_add(offset).wrapping_add_signed(by);
+        let next = offset_next(&policy, ahead, behind, offset);
+        prop_assert_eq!(next == offset, by.unsigned_abs() <= lead);
+        let (ahead, behind) = (ahead.wrapping_add(turn), behind.wrapping_add(turn));
+        prop_assert_eq!(offset_next(&policy, ahead, behind, offset), next);
     }
 
     /// Nobody who waits is ahead of the clock by more than the lead; the clock never goes back.

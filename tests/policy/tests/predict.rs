@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Who will enter the kernel soon: the mean interval against floating point, and each rule.
 
-use artis_policy::c::{
-    ARTIS_PREDICT_LEAST as LEAST, ARTIS_PREDICT_OFF as OFF, ARTIS_PREDICT_RUN as RUN,
-    ARTIS_PREDICT_THESIS as THESIS, ARTIS_PREDICT_WIP as WIP,
-};
+use artis_policy::c::{ARTIS_PREDICT_LEAST as LEAST, ARTIS_PREDICT_THESIS as THESIS};
+use artis_policy::replay::rules;
 use artis_policy::*;
 use proptest::prelude::*;
 
@@ -12,7 +10,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 /// The thesis's EXP: e^(-1/100) in 1/2048.
 const PAST: u32 = 2028;
-const RULES: [u32; 5] = [OFF, THESIS, WIP, RUN, LEAST];
+const RULES: [u32; 2] = [LEAST, THESIS];
 
 fn policy(rule: u32) -> Policy {
     Policy {
@@ -67,18 +65,19 @@ fn the_second_test_compares_intervals_not_instants() {
 fn wip_calm_once_k_times_the_time_since_reaches_the_period() {
     // K (t - t_d) >= P: from 5 ms on
     for (wall_us, calm) in [(0, false), (4_999, false), (5_000, true), (1_000_000, true)] {
-        assert_eq!(calm_after(WIP, wall_us * US, 0), calm, "{wall_us} us");
+        let history = periodic();
+        let now = history.last_ns + wall_us * US;
+        assert_eq!(rules::wip(&policy(THESIS), &history, now), calm, "{wall_us} us");
     }
 }
 
 #[test]
 fn run_has_the_tests_of_the_thesis_in_own_run_time() {
-    // P = 2.5 ms of own run time: calm before 1.5 ms and after 5 ms, however long it waited
+    // P = 2.5 ms of own run time: calm before 1.5 ms and after 5 ms
     for (run_us, calm) in [(0, true), (1_499, true), (1_500, false), (5_000, false), (5_001, true)]
     {
-        for wall in [run_us * US, 3_600_000 * MS] {
-            assert_eq!(calm_after(RUN, wall, run_us * US), calm, "{run_us} us");
-        }
+        let history = History { quiet_run_ns: run_us * US, ..periodic() };
+        assert_eq!(rules::run(&policy(THESIS), &history), calm, "{run_us} us");
     }
 }
 
@@ -112,9 +111,9 @@ fn a_burst_is_told_by_its_least_interval() {
     for i in 0..200 {
         let interval = if i % 50 == 0 { 150 * MS } else { 60 * US };
         now += interval;
-        history_note(&mut history, &policy(RUN), &attempt(now, interval));
+        history_note(&mut history, &policy(LEAST), &attempt(now, interval));
     }
-    assert!(is_calm(&policy(RUN), &history, now) && !is_calm(&policy(LEAST), &history, now));
+    assert!(rules::run(&policy(LEAST), &history) && !is_calm(&policy(LEAST), &history, now));
     assert!(history.least_run_ns < 65 * US, "{}", history.least_run_ns);
     // several attempts of one run count as one interval before the first, and equal ones
     let mut history = periodic();
@@ -126,16 +125,14 @@ fn a_burst_is_told_by_its_least_interval() {
 
 #[test]
 fn without_a_known_interval_a_task_has_to_run_for_c_times_k() {
-    for rule in RULES {
-        for (run_us, calm) in [(0, false), (1_999, false), (2_000, true)] {
-            let history = History { quiet_run_ns: run_us * US, ..History::default() };
-            let now = 1_000_000 * MS;
-            assert_eq!(
-                is_calm(&policy(rule), &history, now),
-                calm || rule == OFF,
-                "{rule} {run_us}"
-            );
+    for (run_us, calm) in [(0, false), (1_999, false), (2_000, true)] {
+        let history = History { quiet_run_ns: run_us * US, ..History::default() };
+        let now = 1_000_000 * MS;
+        for rule in RULES {
+            assert_eq!(is_calm(&policy(rule), &history, now), calm, "{rule} {run_us}");
         }
+        assert_eq!(rules::wip(&policy(THESIS), &history, now), calm, "{run_us}");
+        assert_eq!(rules::run(&policy(THESIS), &history), calm, "{run_us}");
     }
 }
 
@@ -144,10 +141,10 @@ fn without_a_known_interval_a_task_has_to_run_for_c_times_k() {
 fn a_clock_that_lags_is_no_overflow() {
     let history = periodic();
     assert!(is_calm(&policy(THESIS), &history, history.last_ns - 1));
-    assert!(!is_calm(&policy(WIP), &history, history.last_ns - 1));
+    assert!(!rules::wip(&policy(THESIS), &history, history.last_ns - 1));
     let mut history = periodic();
     let before = attempt(history.last_ns - US, MS);
-    history_note(&mut history, &policy(RUN), &before);
+    history_note(&mut history, &policy(LEAST), &before);
     assert!(period(history.period_ns) < 10 * MS && period(history.period_ns) > 9 * MS);
 }
 
@@ -157,14 +154,14 @@ fn a_run_without_an_attempt_is_quiet_time_and_one_with_ends_it() {
     let before = history;
     history_note(
         &mut history,
-        &policy(RUN),
+        &policy(LEAST),
         &Run { end_ns: 2_000 * MS, run_ns: MS, ..Run::default() },
     );
     assert_eq!(history, History { quiet_run_ns: MS, ..before });
     let at = 2_010 * MS;
     history_note(
         &mut history,
-        &policy(RUN),
+        &policy(LEAST),
         &Run { end_ns: at + 300 * US, run_ns: MS, first_attempt_ns: at, attempts: 1 },
     );
     assert_eq!((history.last_ns, history.quiet_run_ns), (at, 300 * US));
@@ -173,7 +170,7 @@ fn a_run_without_an_attempt_is_quiet_time_and_one_with_ends_it() {
 /// With the thesis's weight from 0, P would have come no further than 3 ms after 40 attempts.
 #[test]
 fn the_first_interval_is_the_mean_at_once() {
-    let (mut history, policy) = (History::default(), policy(RUN));
+    let (mut history, policy) = (History::default(), policy(LEAST));
     history_note(&mut history, &policy, &attempt(100 * MS, 4 * MS));
     assert_eq!((history.period_ns, history.period_run_ns), (0, 0), "one attempt is no interval");
     history_note(&mut history, &policy, &Run { end_ns: 104 * MS, run_ns: MS, ..Run::default() });
@@ -187,7 +184,7 @@ fn the_first_interval_is_the_mean_at_once() {
 fn several_attempts_in_the_first_run() {
     let mut history = History::default();
     let run = Run { end_ns: 140 * MS, run_ns: 50 * MS, first_attempt_ns: 100 * MS, attempts: 4 };
-    history_note(&mut history, &policy(RUN), &run);
+    history_note(&mut history, &policy(LEAST), &run);
     assert_eq!(history.last_ns, 130 * MS, "equal spaces up to the end");
     assert_eq!(period(history.period_ns), 10 * MS);
     assert_eq!(period(history.period_run_ns), 10 * MS);
@@ -200,11 +197,11 @@ fn no_more_own_time_than_the_task_had() {
     let mut known = periodic();
     let at = known.last_ns + 10 * MS;
     let run = Run { end_ns: at + 40 * MS, run_ns: 5 * MS, first_attempt_ns: at, attempts: 1 };
-    history_note(&mut known, &policy(RUN), &run);
+    history_note(&mut known, &policy(LEAST), &run);
     assert_eq!((known.last_ns, known.quiet_run_ns), (at, 5 * MS));
     let mut first = History::default();
     let run = Run { run_ns: 16 * MS, attempts: 4, ..run };
-    history_note(&mut first, &policy(RUN), &run);
+    history_note(&mut first, &policy(LEAST), &run);
     assert_eq!((period(first.period_ns), first.quiet_run_ns), (10 * MS, 10 * MS));
     assert_eq!(period(first.period_run_ns), 2 * MS, "what is left of 16 ms for three intervals");
 }
@@ -213,7 +210,7 @@ fn no_more_own_time_than_the_task_had() {
 fn one_second_of_sleep_is_in_the_clock_but_not_in_the_run_time() {
     let mut history = History::default();
     for i in 1..=3 {
-        history_note(&mut history, &policy(RUN), &attempt(i * 1_000 * MS, MS));
+        history_note(&mut history, &policy(LEAST), &attempt(i * 1_000 * MS, MS));
     }
     assert_eq!(period(history.period_ns), 1_000 * MS);
     assert_eq!(period(history.period_run_ns), MS);
@@ -247,6 +244,8 @@ fn extremes_do_not_overflow() {
         policy.predict_rule = rule;
         is_calm(&policy, &history, u64::MAX);
     }
+    assert!(rules::wip(&policy, &history, u64::MAX));
+    rules::run(&policy, &history);
     policy.predict_rule = THESIS;
     assert!(!is_calm(&policy, &history, 1 + (17 << 30)), "K x P is not reached within hours");
 }
@@ -292,7 +291,7 @@ proptest! {
     fn run_time_is_neither_lost_nor_doubled(
         runs in proptest::collection::vec((1u64..10_000_000, 0.0f64..1.0, any::<bool>()), 2..60),
     ) {
-        let policy = Policy { predict_past: 0, ..policy(RUN) };
+        let policy = Policy { predict_past: 0, ..policy(LEAST) };
         let (mut now, mut history, mut since) = (MS, History::default(), 0);
         for (run_ns, at, attempts) in runs {
             now += run_ns;
@@ -316,11 +315,5 @@ proptest! {
             }
             prop_assert_eq!(history.quiet_run_ns, since);
         }
-    }
-
-    #[test]
-    fn without_prediction_everyone_is_calm(last: u64, quiet: u64, mean: u64, now: u64) {
-        let history = History { last_ns: last, quiet_run_ns: quiet, period_ns: mean, period_run_ns: mean, least_run_ns: mean };
-        prop_assert!(is_calm(&policy(OFF), &history, now));
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! RT1+ (src/bpf/policy/rt1.h): the order in a queue, and the budget of a second.
 
-use artis_policy::c::{ARTIS_BOUND_FIRST, ARTIS_RT1_MAX, ARTIS_RT1_MIN, ARTIS_VTIME_FAR};
-use artis_policy::{Policy, Rt1Budget, before, rt1_charge, rt1_order, rt1_throttled};
+use artis_policy::c::{ARTIS_RT1_FIRST, ARTIS_RT1_MAX, ARTIS_RT1_MIN};
+use artis_policy::{Policy, Rt1Budget, before, is_rt1_order, rt1_charge, rt1_order, rt1_throttled};
 use proptest::prelude::*;
 
 const SECOND_NS: u64 = 1 << 30;
@@ -32,17 +32,25 @@ proptest! {
         prop_assert!(before(rt1_order(priority, a), rt1_order(priority, a + later)));
     }
 
-    /// NRT tasks are ordered by a virtual time within years of 0, those that are bound to an RT CPU
-    /// by one far before; and whoever drains a FIFO compares with a time that none has.
+    /// NRT tasks are ordered by a virtual time within years of 0.
     #[test]
     fn all_of_them_are_before_the_others(
         priority in priority(), now in 0..9 * YEAR_NS, vtime in 0..20 * YEAR_NS,
     ) {
         let order = rt1_order(priority, now);
-        for other in [vtime, vtime.wrapping_sub(ARTIS_BOUND_FIRST), vtime + ARTIS_VTIME_FAR] {
+        for other in [vtime, vtime.wrapping_neg()] {
             prop_assert!(before(order, other), "{order} {other}");
             prop_assert!(!before(other, order), "{order} {other}");
         }
+    }
+
+    /// Whatever the clock says, and whoever asks for more than the highest priority.
+    #[test]
+    fn an_rt1_order_is_told_from_a_virtual_time(
+        priority in ARTIS_RT1_MIN..1000, now: u64, vtime in 0..=20 * YEAR_NS,
+    ) {
+        prop_assert!(is_rt1_order(rt1_order(priority, now)));
+        prop_assert!(!is_rt1_order(vtime) && !is_rt1_order(vtime.wrapping_neg()));
     }
 
     /// However a second is cut into runs: the budget is used up once, at the run that does it.
@@ -59,73 +67,20 @@ proptest! {
                 rt1_charge(&mut budget, &policy, now_ns, run_ns),
                 before_ns < all_ns && used_ns >= all_ns
             );
-            prop_assert_eq!(rt1_throttled(&budget, &policy, ARTIS_RT1_MAX, now_ns), used_ns >= all_ns);
-            prop_assert!(!rt1_throttled(&budget, &policy, ARTIS_RT1_MAX, 8 * SECOND_NS), "in the next second");
-        }
-    }
-}
-
-/// Limits as they are packed: `(priority, percent)`, the lowest first.
-fn limits(all: &[(u32, u32)]) -> u64 {
-    all.iter().rev().fold(0, |word, (up_to, pct)| word << 16 | u64::from(pct << 8 | up_to))
-}
-
-#[test]
-fn low_priorities_stop_earlier_and_each_limit_is_told_once() {
-    let policy = Policy {
-        rt1_budget_pct: 95,
-        rt1_limits: limits(&[(20, 30), (60, 80)]),
-        ..Policy::default()
-    };
-    let mut budget = Rt1Budget::default();
-    let stops = |budget: &Rt1Budget, priority| rt1_throttled(budget, &policy, priority, SECOND_NS);
-    for pct in 1..=100 {
-        let bites = rt1_charge(&mut budget, &policy, SECOND_NS, SECOND_NS / 100 + 1);
-        assert_eq!(bites, [30, 80, 95].contains(&pct), "{pct} %");
-        for (priority, limit) in [(1, 30), (20, 30), (21, 80), (60, 80), (61, 95), (98, 95)] {
-            assert_eq!(stops(&budget, priority), pct >= limit, "{priority} at {pct} %");
+            prop_assert_eq!(rt1_throttled(&budget, &policy, now_ns), used_ns >= all_ns);
+            prop_assert!(!rt1_throttled(&budget, &policy, 8 * SECOND_NS), "in the next second");
         }
     }
 }
 
 #[test]
-fn a_limit_above_the_budget_gives_no_more_than_the_budget() {
-    let policy =
-        Policy { rt1_budget_pct: 50, rt1_limits: limits(&[(98, 90)]), ..Policy::default() };
-    let budget = Rt1Budget { second: 1, used_ns: (SECOND_NS / 2) as u32 };
-    assert!(rt1_throttled(&budget, &policy, 98, SECOND_NS));
-}
-
-#[test]
-fn with_the_budget_off_limits_still_hold() {
-    let policy =
-        Policy { rt1_budget_pct: 100, rt1_limits: limits(&[(10, 40)]), ..Policy::default() };
-    let mut budget = Rt1Budget::default();
-    assert!(rt1_charge(&mut budget, &policy, SECOND_NS, SECOND_NS / 2));
-    assert!(!rt1_charge(&mut budget, &policy, SECOND_NS, SECOND_NS));
-    assert!(rt1_throttled(&budget, &policy, 10, SECOND_NS));
-    assert!(!rt1_throttled(&budget, &policy, 11, SECOND_NS));
-}
-
-proptest! {
-    /// Nobody is stopped while a lower one may run.
-    #[test]
-    fn never_stopped_before_a_lower_one(
-        mut priorities in prop::collection::btree_set(priority(), 0..5),
-        mut shares in prop::collection::vec(1..=100u32, 4),
-        pct in 1..=100u32, used_ns in 0..SECOND_NS as u32, high in priority(), low in priority(),
-    ) {
-        prop_assume!(high > low);
-        shares.sort_unstable();
-        while priorities.len() > 4 {
-            priorities.pop_last();
-        }
-        let all: Vec<_> = priorities.into_iter().zip(shares).collect();
-        let policy = Policy { rt1_budget_pct: pct, rt1_limits: limits(&all), ..Policy::default() };
-        let budget = Rt1Budget { second: 1, used_ns };
-        let stops = |priority| rt1_throttled(&budget, &policy, priority, SECOND_NS);
-        prop_assert!(!stops(high) || stops(low), "{all:?}");
-    }
+fn rt1_orders_end_where_the_first_and_the_last_place_are() {
+    let first = rt1_order(ARTIS_RT1_MAX, 0);
+    assert_eq!(first, ARTIS_RT1_FIRST.wrapping_neg());
+    let last = rt1_order(ARTIS_RT1_MIN, u64::MAX);
+    assert!(is_rt1_order(first) && !is_rt1_order(first - 1));
+    // a place more is kept for the priority that is none
+    assert!(is_rt1_order(last) && !is_rt1_order(last + 1 + (1 << 48)));
 }
 
 #[test]
@@ -134,7 +89,7 @@ fn a_whole_second_is_no_limit() {
     let mut budget = Rt1Budget::default();
     for i in 1..=2000 {
         assert!(!rt1_charge(&mut budget, &policy, i * SECOND_NS / 1000, SECOND_NS));
-        assert!(!rt1_throttled(&budget, &policy, ARTIS_RT1_MAX, i * SECOND_NS / 1000));
+        assert!(!rt1_throttled(&budget, &policy, i * SECOND_NS / 1000));
     }
 }
 
@@ -144,6 +99,6 @@ fn a_new_second_begins_with_nothing_used() {
     let mut budget = Rt1Budget::default();
     assert!(rt1_charge(&mut budget, &policy, SECOND_NS + 1, SECOND_NS / 2));
     assert!(!rt1_charge(&mut budget, &policy, 2 * SECOND_NS, 1));
-    assert!(!rt1_throttled(&budget, &policy, ARTIS_RT1_MAX, 2 * SECOND_NS));
+    assert!(!rt1_throttled(&budget, &policy, 2 * SECOND_NS));
     assert!(rt1_charge(&mut budget, &policy, 2 * SECOND_NS + 9, SECOND_NS / 2));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The rules to compare: those of `policy/predict.h`, by the C text, and candidates for a better one.
+//! The rules to compare: those of `policy/predict.h`, by the C text, those that it had before, and
+//! candidates for a better one.
 
-use crate::{History, Policy, Run, c, history_note, is_calm};
+use crate::{History, Policy, Run, c, history_note, is_calm, is_far, period};
 
 /// Intervals that [`Name::Recent`] and [`Name::Window`] look back.
 const RECENT: usize = 8;
@@ -39,6 +40,29 @@ impl Name {
         Self::Recent,
         Self::Window,
     ];
+}
+
+/// Has the task run for K x C without an attempt? So it has to, by every rule but [`Name::Off`], as
+/// long as no interval is known.
+fn is_quiet(policy: &Policy, history: &History) -> bool {
+    history.quiet_run_ns >= policy.predict_c_ns * u64::from(policy.predict_k)
+}
+
+/// [`Name::Wip`]: calm once K times the time since the last attempt reaches the mean interval.
+pub fn wip(policy: &Policy, history: &History, now_ns: u64) -> bool {
+    let (since_ns, mean_ns) = (now_ns.saturating_sub(history.last_ns), period(history.period_ns));
+    if history.period_ns == 0 {
+        return is_quiet(policy, history);
+    }
+    since_ns.saturating_mul(u64::from(policy.predict_k)) >= mean_ns
+}
+
+/// [`Name::Run`]: the thesis's two tests, in own run time.
+pub fn run(policy: &Policy, history: &History) -> bool {
+    if history.period_ns == 0 {
+        return is_quiet(policy, history);
+    }
+    is_far(policy, history.quiet_run_ns, period(history.period_run_ns))
 }
 
 /// What is remembered of one task, for all rules.
@@ -84,13 +108,13 @@ impl Memory {
         let least = self.recent.iter().min().copied().filter(|_| known).unwrap_or(0);
         let greatest = self.recent.iter().max().copied().unwrap_or(0);
         let far = |interval_ns: u64| interval_ns > quiet + c;
-        let is_quiet = quiet >= c * u64::from(policy.predict_k);
+        let is_quiet = is_quiet(policy, &self.history);
         policy.predict_rule = match name {
-            Name::Off => c::ARTIS_PREDICT_OFF,
             Name::Thesis => c::ARTIS_PREDICT_THESIS,
-            Name::Wip => c::ARTIS_PREDICT_WIP,
-            Name::Run => c::ARTIS_PREDICT_RUN,
             Name::Least => c::ARTIS_PREDICT_LEAST,
+            Name::Off => return true,
+            Name::Wip => return wip(policy, &self.history, now_ns),
+            Name::Run => return run(policy, &self.history),
             Name::Quiet => return is_quiet,
             Name::Recent => return is_quiet || far(least),
             Name::Window => return (is_quiet && quiet > greatest) || far(least),

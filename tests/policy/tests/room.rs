@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Where a task may wait, who looks then, and what a CPU takes next: policy/room.h, over all inputs.
+
+use artis_policy::c::{
+    ARTIS_MAX_GROUPS as MAX_GROUPS, ARTIS_NEXT_BOUND as TAKE_BOUND, ARTIS_NEXT_CALM as TAKE_CALM,
+    ARTIS_NEXT_NONE as NOTHING, ARTIS_NEXT_OWN as TAKE_OWN, ARTIS_NEXT_STAY as STAY,
+    ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN,
+    ARTIS_ROUSE_IDLE as ROUSE_IDLE, ARTIS_ROUSE_NONE as ROUSE_NONE, ARTIS_ROUSE_NRT as ROUSE_NRT,
+    ARTIS_ROUSE_PREEMPT as ROUSE_PREEMPT, ARTIS_ROUSE_SELF as ROUSE_SELF,
+};
+use artis_policy::{
+    Facts, Look, RouseIn, is_rt1_order, may_use_rt, may_wait, next, queue_of, rouse, rt1_order,
+};
+
+const QUEUES: [u32; 3] = [OWN, BOUND, CALM];
+/// The CPU of each task's run queue; as a group it is one that no task here knows.
+const CPU: u32 = 5;
+
+/// All sets of three groups, the last of which is the last that there may be.
+fn group_sets() -> impl Iterator<Item = u64> {
+    (0..8).map(|bits| (bits & 3) | (bits >> 2) << (MAX_GROUPS - 1))
+}
+
+fn all_facts() -> impl Iterator<Item = Facts> {
+    (0..64u32).flat_map(|b| {
+        group_sets().flat_map(move |nrt_groups| {
+            group_sets().map(move |rt_groups| Facts {
+                nrt_groups,
+                rt_groups,
+                cpu: CPU,
+                pinned: b & 1 != 0,
+                calm: b & 2 != 0,
+                inside: b & 4 != 0,
+                kernel: b & 8 != 0,
+                unsettled: b & 16 != 0,
+                rt_forbidden: b & 32 != 0,
+            })
+        })
+    })
+}
+
+/// Where `facts` may wait: of all queues and places, and some numbers that are no group's.
+fn places(facts: &Facts) -> impl Iterator<Item = (u32, u32)> {
+    let numbers = || (0..MAX_GROUPS + 3).chain([1 << 31, u32::MAX]);
+    QUEUES
+        .into_iter()
+        .flat_map(move |queue| numbers().map(move |place| (queue, place)))
+        .filter(|(queue, place)| may_wait(facts, *queue, *place))
+}
+
+fn holds(groups: u64, group: u32) -> bool {
+    group < MAX_GROUPS && groups & (1 << group) != 0
+}
+
+/// The promise, over all inputs: whoever is in the kernel, or may be soon, does not wait where RT
+/// CPUs take from, if it has another choice.
+#[test]
+fn nobody_in_the_kernel_or_near_it_waits_for_rt_cpus() {
+    for facts in all_facts().filter(|f| f.nrt_groups != 0) {
+        let near =
+            facts.inside || facts.kernel || facts.unsettled || !facts.calm || facts.rt_forbidden;
+        assert_eq!(may_use_rt(&facts), !near, "{facts:?}");
+        if near {
+            assert_ne!(queue_of(&facts), CALM, "{facts:?}");
+            assert!(places(&facts).all(|(queue, _)| queue != CALM), "{facts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_calm_task_and_one_without_nrt_cpus_wait_in_the_calm_queue() {
+    for facts in all_facts().filter(|f| !f.pinned) {
+        let queue = if may_use_rt(&facts) { CALM } else { BOUND };
+        assert_eq!(queue_of(&facts), queue, "{facts:?}");
+        assert!(facts.nrt_groups != 0 || queue == CALM, "{facts:?}");
+    }
+}
+
+#[test]
+fn a_task_waits_only_where_a_cpu_of_its_affinity_takes() {
+    for facts in all_facts().filter(|f| !f.pinned) {
+        for (queue, group) in places(&facts) {
+            let nrt = holds(facts.nrt_groups, group);
+            let takes = match queue {
+                BOUND => nrt,
+                CALM => nrt || holds(facts.rt_groups, group),
+                _ => false,
+            };
+            assert!(takes, "{queue} of {group}: {facts:?}");
+            // a real-time task could hold all RT CPUs
+            assert!(nrt || facts.nrt_groups == 0, "{queue} of {group}: {facts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pinned_task_waits_for_its_cpu_alone() {
+    for facts in all_facts().filter(|f| f.pinned) {
+        assert_eq!(queue_of(&facts), OWN, "{facts:?}");
+        assert_eq!(places(&facts).collect::<Vec<_>>(), [(OWN, CPU)], "{facts:?}");
+    }
+}
+
+#[test]
+fn there_is_always_a_place_in_the_queue_of_a_task() {
+    for facts in all_facts().filter(|f| f.pinned || f.nrt_groups | f.rt_groups != 0) {
+        let its = queue_of(&facts);
+        assert!(places(&facts).any(|(queue, _)| queue == its), "{facts:?}");
+    }
+}
+
+fn all_rouse_ins() -> impl Iterator<Item = RouseIn> {
+    (0..32u32).map(|b| RouseIn {
+        here: b & 1 != 0,
+        last: b & 2 != 0,
+        makes_way: b & 4 != 0,
+        idle: b & 8 != 0,
+        behind: b & 16 != 0,
+    })
+}
+
+#[test]
+fn only_a_cpu_that_looks_by_itself_is_left_alone() {
+    for facts in all_rouse_ins() {
+        let way = rouse(&facts);
+        if way == ROUSE_NONE {
+            assert!(facts.here && !facts.last, "{facts:?}");
+            assert!(facts.makes_way || !(facts.idle || facts.behind), "{facts:?}");
+        }
+        // where it may not run, nobody looks by himself
+        assert_eq!(way == ROUSE_NRT, !(facts.here || facts.idle || facts.behind), "{facts:?}");
+    }
+}
+
+#[test]
+fn a_cpu_is_roused_only_if_it_was_found_and_an_idle_one_first() {
+    for facts in all_rouse_ins() {
+        let looks = facts.here && (facts.last || facts.makes_way);
+        assert_eq!(rouse(&facts) == ROUSE_SELF, facts.here && facts.last, "{facts:?}");
+        assert_eq!(rouse(&facts) == ROUSE_IDLE, facts.idle && !looks, "{facts:?}");
+        let preempts = facts.behind && !facts.idle && !looks;
+        assert_eq!(rouse(&facts) == ROUSE_PREEMPT, preempts, "{facts:?}");
+    }
+}
+
+/// What a CPU may see: of virtual times those around 0, two RT1+ priorities, and two of one.
+fn all_looks() -> impl Iterator<Item = Look> {
+    let orders = || {
+        let rt1 = [rt1_order(98, 0), rt1_order(7, 0), rt1_order(7, 5_000)];
+        rt1.into_iter().chain([u64::MAX, 0, 1, 2, 4])
+    };
+    orders().flat_map(move |own| {
+        orders().flat_map(move |bound| {
+            orders().flat_map(move |calm| {
+                orders().flat_map(move |order| {
+                    (0..128u32).map(move |b| Look {
+                        first: [own, bound, calm],
+                        order,
+                        lead_ns: if b & 64 != 0 { 2 } else { 0 },
+                        waits: b & 7,
+                        rt: b & 8 != 0,
+                        may_stay: b & 16 != 0,
+                        pinned: b & 32 != 0,
+                    })
+                })
+            })
+        })
+    })
+}
+
+fn first(look: &Look, queue: u32) -> u64 {
+    look.first[queue as usize]
+}
+
+/// May the CPU take from `queue`, where somebody waits?
+fn takes(look: &Look, queue: u32) -> bool {
+    look.waits & (1 << queue) != 0 && !(look.rt && queue == BOUND)
+}
+
+/// The order as a number: no time here is further from 0 than signed ones reach.
+fn place(order: u64) -> i64 {
+    order as i64
+}
+
+/// Place of the first of all that it may take.
+fn earliest(look: &Look) -> Option<i64> {
+    QUEUES.into_iter().filter(|q| takes(look, *q)).map(|q| place(first(look, q))).min()
+}
+
+fn queue_taken(taken: u32) -> Option<u32> {
+    match taken {
+        TAKE_OWN => Some(OWN),
+        TAKE_BOUND => Some(BOUND),
+        TAKE_CALM => Some(CALM),
+        _ => None,
+    }
+}
+
+/// Place of what runs next; `None`: nothing does.
+fn runs_next(look: &Look) -> Option<i64> {
+    match next(look) {
+        STAY => Some(place(look.order)),
+        taken => queue_taken(taken).map(|queue| place(first(look, queue))),
+    }
+}
+
+#[test]
+fn no_cpu_takes_from_a_queue_where_nobody_waits_nor_an_rt_cpu_from_the_bound_one() {
+    for look in all_looks() {
+        let taken = next(&look);
+        assert!(queue_taken(taken).is_none_or(|queue| takes(&look, queue)), "{taken}: {look:?}");
+    }
+}
+
+#[test]
+fn no_cpu_idles_while_somebody_waits_for_it() {
+    for look in all_looks() {
+        let taken = next(&look);
+        assert!(taken != STAY || look.may_stay, "{look:?}");
+        let nothing = earliest(&look).is_none() && !look.may_stay;
+        assert_eq!(taken == NOTHING, nothing, "{look:?}");
+    }
+}
+
+#[test]
+fn an_nrt_cpu_takes_the_first_of_all_that_wait_for_it() {
+    for look in all_looks().filter(|l| !l.rt) {
+        let Some(earliest) = earliest(&look) else { continue };
+        let stays = look.may_stay && place(look.order) <= earliest;
+        assert_eq!(next(&look) == STAY, stays, "{look:?}");
+        if !stays {
+            assert_eq!(runs_next(&look), Some(earliest), "{look:?}");
+        }
+    }
+}
+
+#[test]
+fn an_rt_cpu_takes_guests_after_its_own_unless_they_are_rt1() {
+    for look in all_looks().filter(|l| l.rt && takes(l, OWN) && takes(l, CALM)) {
+        let (own, calm) = (first(&look, OWN), first(&look, CALM));
+        let guest_first = is_rt1_order(calm) && place(calm) < place(own);
+        let taken = next(&look);
+        assert!(taken != TAKE_CALM || guest_first, "{look:?}");
+        assert!(taken != TAKE_OWN || !guest_first, "{look:?}");
+    }
+}
+
+#[test]
+fn a_guest_makes_way_for_any_of_the_cpus_own() {
+    let guests = all_looks().filter(|l| l.rt && l.may_stay && !l.pinned && takes(l, OWN));
+    for look in guests {
+        let own = first(&look, OWN);
+        if !is_rt1_order(look.order) {
+            assert_ne!(next(&look), STAY, "{look:?}");
+        } else if is_rt1_order(own) {
+            let stays = place(look.order) <= earliest(&look).expect("its own waits");
+            assert_eq!(next(&look) == STAY, stays, "{look:?}");
+        } else {
+            assert_ne!(next(&look), TAKE_OWN, "{look:?}");
+        }
+    }
+}
+
+#[test]
+fn a_guest_stays_until_it_is_behind_another_by_the_lead() {
+    let alone = |l: &Look| !takes(l, OWN) && takes(l, CALM);
+    for look in all_looks().filter(|l| l.rt && l.may_stay && !l.pinned && alone(l)) {
+        let calm = first(&look, CALM);
+        let lead = if is_rt1_order(calm) { 0 } else { look.lead_ns };
+        let stays = place(look.order) <= place(calm) + lead as i64;
+        assert_eq!(next(&look) == STAY, stays, "{look:?}");
+    }
+}
+
+#[test]
+fn who_is_pinned_to_an_rt_cpu_makes_way_for_no_guest_and_takes_turns_with_its_like() {
+    for look in all_looks().filter(|l| l.rt && l.may_stay && l.pinned) {
+        let (own, calm) = (first(&look, OWN), first(&look, CALM));
+        if takes(&look, CALM) && is_rt1_order(calm) || is_rt1_order(look.order) {
+            continue;
+        }
+        assert_ne!(next(&look), TAKE_CALM, "{look:?}");
+        if takes(&look, OWN) && !is_rt1_order(own) {
+            let stays = place(look.order) <= place(own) + look.lead_ns as i64;
+            assert_eq!(next(&look) == STAY, stays, "{look:?}");
+        }
+    }
+}
+
+#[test]
+fn rt1_goes_before_all_others_by_priority() {
+    for look in all_looks() {
+        let runs = look.may_stay.then(|| place(look.order));
+        let Some(first) = earliest(&look).into_iter().chain(runs).min() else { continue };
+        if is_rt1_order(first as u64) {
+            assert_eq!(runs_next(&look), Some(first), "{look:?}");
+        }
+    }
+}
+
+/// So a queue that is not compared with anything need not be looked into.
+#[test]
+fn the_place_of_who_does_not_wait_or_waits_alone_does_not_matter() {
+    for look in all_looks().filter(|l| l.first == [l.first[0]; 3]) {
+        let others = [u64::MAX / 2, rt1_order(98, 0), 0];
+        let waiting = QUEUES.into_iter().filter(|q| takes(&look, *q)).count();
+        for queue in QUEUES {
+            let alone = waiting == 1 && !look.may_stay;
+            if takes(&look, queue) && !alone {
+                continue;
+            }
+            for other in others {
+                let mut changed = look;
+                changed.first[queue as usize] = other;
+                assert_eq!(next(&changed), next(&look), "{look:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whether_it_is_pinned_and_the_lead_matter_on_rt_cpus_only() {
+    for look in all_looks().filter(|l| !l.rt) {
+        let other = Look { pinned: !look.pinned, lead_ns: 1 << 40, ..look };
+        assert_eq!(next(&look), next(&other), "{look:?}");
+    }
+}
+
+#[test]
+fn when_all_has_been_tried_in_vain_it_stays_or_has_nothing() {
+    for mut look in all_looks() {
+        for _ in QUEUES {
+            let Some(queue) = queue_taken(next(&look)) else { break };
+            look.waits &= !(1 << queue);
+        }
+        assert_eq!(queue_taken(next(&look)), None, "{look:?}");
+    }
+}
