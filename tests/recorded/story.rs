@@ -81,7 +81,7 @@ fn as_json_there_are_the_figures_too() {
     let pid = evicted();
     let out = artis(&["explain", &pid.to_string(), "--replay", RECORDING, "--json"]).assert();
     let story: Value = serde_json::from_slice(&out.success().get_output().stdout).expect("JSON");
-    assert_eq!((&story["schema"], &story["task"]["pid"]), (&1.into(), &pid.into()));
+    assert_eq!((&story["schema"], &story["task"]["pid"]), (&2.into(), &pid.into()));
     assert_eq!(story["prediction"]["rule"], "least");
     let about: Vec<_> = story["paragraphs"].as_array().expect("a list").iter().collect();
     assert!(about.iter().any(|p| p["about"] == "Prediction" && p["text"][0].is_string()));

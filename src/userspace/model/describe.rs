@@ -169,9 +169,9 @@ metrics! {
             "Tasks in exec, which go on on NRT CPUs";
         Placed ARTIS_STAT_PLACE_IDLE place_idle "idle NRT":
             "Placed straight on an idle NRT CPU";
-        Placed ARTIS_STAT_PLACE_BOUND place_bound "bound":
+        Placed ARTIS_STAT_PLACE_BOUND place_bound "bound queue":
             "Placed in the queue of a group for tasks in the kernel or about to enter it";
-        Placed ARTIS_STAT_PLACE_CALM place_calm "calm":
+        Placed ARTIS_STAT_PLACE_CALM place_calm "calm queue":
             "Placed in the queue of a group for tasks that are expected to compute on";
         Placed ARTIS_STAT_PLACE_FOLLOW place_follow "followed":
             "Woken consumers sent to the CPU where their producers ran (ctl follow)";
