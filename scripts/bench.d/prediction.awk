@@ -34,8 +34,7 @@ END {
     for (i = 1; i <= cells; i++) {
         c = order[i]
         split(c ":-:-", part, ":")
-        printf "  %-8s %7s %4s %10.1f %10.1f %% %10.1f %% %13.1f %9.1f %% %8.3f\n", part[1], part[1] == "off" || part[1] == "wip" ? "-" : part[2],
-            part[1] == "off" ? "-" : part[3], moves[c] / secs[c], 100 * ratio(wasted1[c], moves[c]), 100 * ratio(wasted2[c], moves[c]),
+        printf "  %-8s %7s %4s %10.1f %10.1f %% %10.1f %% %13.1f %9.1f %% %8.3f\n", part[1], part[2], part[3], moves[c] / secs[c], 100 * ratio(wasted1[c], moves[c]), 100 * ratio(wasted2[c], moves[c]),
             evictions[c] / secs[c], idle[c] / secs[c] / 1e7, share[c]
     }
     print ""

@@ -112,7 +112,8 @@ impl Layout {
         let mut lowest: Vec<&Place> = Vec::new(); // of each group
         let mut groups = Vec::new();
         for place in self.of(&partition.nrt) {
-            let is_like = |first: &&Place| (first.llc, first.capacity) == (place.llc, place.capacity);
+            let is_like =
+                |first: &&Place| (first.llc, first.capacity) == (place.llc, place.capacity);
             let group = lowest.iter().position(is_like).unwrap_or_else(|| {
                 lowest.push(place);
                 lowest.len() - 1

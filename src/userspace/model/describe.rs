@@ -148,7 +148,7 @@ metrics! {
         Attempts ARTIS_STAT_ATTEMPT_CALL attempts_call "calls":
             "Attempts by system call: endangering calls of tasks that could migrate, on any CPU";
         Attempts ARTIS_STAT_ATTEMPT_FAULT attempts_fault "faults":
-            "Attempts by page fault: user-mode faults of tasks that could migrate, on any CPU";
+            "Attempts by page fault: faults on user memory of tasks that could migrate, on any CPU";
         Attempts ARTIS_STAT_ATTEMPT_DEATH attempts_death "deaths":
             "Attempts by death: signals that end a task which could migrate, on any CPU";
         Attempts ARTIS_STAT_EVICTION evictions "evictions":

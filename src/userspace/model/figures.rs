@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 
 use super::task::cause_name_on;
 use super::{
-    Begin, COUNTERS, CauseMetrics, Hist, History, POINTS, Point, Task, TaskMetrics,
-    printable,
+    Begin, COUNTERS, CauseMetrics, Hist, History, POINTS, Point, Task, TaskMetrics, printable,
 };
 use crate::abi::bindings as abi;
 use crate::abi::bindings::{artis_task_record, artis_task_stats};

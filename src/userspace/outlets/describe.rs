@@ -152,10 +152,7 @@ mod tests {
             &found.unwrap_or_else(|| panic!("no {title}")).2
         };
         let names = |title| section(title).iter().map(|m| m.name.as_str()).collect::<Vec<_>>();
-        assert_eq!(
-            names("Event eviction"),
-            ["arrived_us", "cause", "from", "left_us", "to"]
-        );
+        assert_eq!(names("Event eviction"), ["arrived_us", "cause", "from", "left_us", "to"]);
         assert_eq!(names("Event run"), ["cpu", "rt", "run_us"]);
         assert_eq!(names("Any event"), ["at_s", "comm", "pid"]);
         assert_eq!(names("Lost"), ["feed", "over_budget", "ring"]);

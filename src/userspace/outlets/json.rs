@@ -8,9 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
-use crate::model::{
-    Begin, CauseMetrics, Event, Lost, Metrics, Snapshot, Task, TaskMetrics,
-};
+use crate::model::{Begin, CauseMetrics, Event, Lost, Metrics, Snapshot, Task, TaskMetrics};
 
 /// Version of a line: moves when something is renamed, removed, or changes its meaning. Fields
 /// may be added at any time.

@@ -5,8 +5,8 @@ use std::ptr;
 
 use anyhow::{Context, Result};
 
-use crate::abi::skel::OpenBpfSkel;
 use crate::abi::PutBack;
+use crate::abi::skel::OpenBpfSkel;
 use crate::config::has_smt;
 use crate::daemon::kernel;
 use crate::daemon::preempt::Model;

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
 use super::Scheduler;
-use crate::abi::bindings as abi;
 use crate::abi::artis_news;
+use crate::abi::bindings as abi;
 use crate::daemon::classes::Informed;
 
 /// So many are taken at a time: between two times the run loop looks what else there is to do. Each

@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::{Scheduler, sample};
+use crate::abi::artis_cpu;
 use crate::abi::bindings::{self as abi, ARTIS_SHARE_SHIFT};
 use crate::abi::skel::types::artis_group;
-use crate::abi::artis_cpu;
 use crate::daemon::task;
 use crate::model::{CpuReading, Reading, RtShare, Running, TaskReading, printable};
 
@@ -150,7 +150,11 @@ impl Scheduler<'_> {
             residence_max_ns: cpu.residence_max_ns.max(in_section_ns),
             own_queued: u64::from(cpu.own_queued),
             // a length may be an error number
-            shared_queued: of_group.queued.map(|queued| u64::try_from(queued).unwrap_or(0)).iter().sum(),
+            shared_queued: of_group
+                .queued
+                .map(|queued| u64::try_from(queued).unwrap_or(0))
+                .iter()
+                .sum(),
             residence: cpu.residence.slot.into(),
             arrival: cpu.arrival.slot.into(),
             records: cpu.records,

@@ -19,12 +19,7 @@ fn hist(slots: &[(usize, u64)]) -> Hist {
 }
 
 fn task(pid: u64, class: &str, evictions: u64, waits: Hist) -> Arc<Task> {
-    let cause = CauseMetrics {
-        cause: "call write".into(),
-        attempts: evictions,
-        evictions,
-        ..CauseMetrics::default()
-    };
+    let cause = CauseMetrics { cause: "call write".into(), attempts: evictions, evictions };
     Arc::new(Task {
         metrics: TaskMetrics {
             pid,
