@@ -168,37 +168,26 @@ static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
 /*
  * artis_next - what a CPU does next
  *
- * An NRT CPU takes the first of all that wait for it. On an RT CPU who may run nowhere else comes
- * before guests, and a guest stays for a while after its turn: each change costs the RT CPU
- * caches and a foreign lock. RT1+ tasks come before all others on either.
+ * It takes the first of all that wait for it; an RT CPU takes none that is bound to the kernel. A
+ * guest of an RT CPU stays for a while after its turn: each change costs that CPU caches and a
+ * foreign lock. RT1+ tasks come before all others, by their order.
  */
 static inline enum artis_next artis_next(const struct artis_look *l)
 {
-	u32 queue, waits = l->rt ? l->waits & ~ARTIS_WAITS_BOUND : l->waits;
-	u64 lead = 0;
+	struct artis_look of = *l;
+	u64 lead_ns = 0;
+	u32 queue;
 
-	if (!waits)
+	if (l->rt)
+		of.waits &= ~ARTIS_WAITS_BOUND;
+	if (!of.waits)
 		return l->may_stay ? ARTIS_NEXT_STAY : ARTIS_NEXT_NONE;
-	if (!l->rt) {
-		queue = artis_earlier(l, artis_earlier(l, ARTIS_QUEUE_OWN, ARTIS_QUEUE_BOUND),
-				      ARTIS_QUEUE_CALM);
-	} else {
-		queue = ARTIS_QUEUE_OWN;
-		if (!(waits & ARTIS_WAITS_OWN) ||
-		    ((waits & ARTIS_WAITS_CALM) && artis_is_rt1_order(l->first[ARTIS_QUEUE_CALM]) &&
-		     artis_before(l->first[ARTIS_QUEUE_CALM], l->first[ARTIS_QUEUE_OWN])))
-			queue = ARTIS_QUEUE_CALM;
-		if (l->may_stay && !artis_is_rt1_order(l->first[queue])) {
-			/* a guest makes way for a pinned task; a pinned one for no guest */
-			if (artis_is_rt1_order(l->order) ||
-			    (l->pinned && queue == ARTIS_QUEUE_CALM))
-				return ARTIS_NEXT_STAY;
-			if (!l->pinned && queue == ARTIS_QUEUE_OWN)
-				return ARTIS_NEXT_OWN;
-			lead = l->lead_ns;
-		}
-	}
-	if (l->may_stay && !artis_before(l->first[queue] + lead, l->order))
+	queue = artis_earlier(&of, artis_earlier(&of, ARTIS_QUEUE_OWN, ARTIS_QUEUE_BOUND),
+			      ARTIS_QUEUE_CALM);
+	if (l->rt && !l->pinned && queue == ARTIS_QUEUE_CALM && !artis_is_rt1_order(l->order) &&
+	    !artis_is_rt1_order(l->first[ARTIS_QUEUE_CALM]))
+		lead_ns = l->lead_ns;
+	if (l->may_stay && !artis_before(l->first[queue] + lead_ns, l->order))
 		return ARTIS_NEXT_STAY;
 	return queue == ARTIS_QUEUE_OWN	  ? ARTIS_NEXT_OWN :
 	       queue == ARTIS_QUEUE_BOUND ? ARTIS_NEXT_BOUND :

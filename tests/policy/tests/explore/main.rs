@@ -19,8 +19,11 @@ const TWO_AND_ONE: &[(usize, bool)] = &[(0, false), (0, false), (0, true)];
 const TWO_AND_TWO: &[(usize, bool)] = &[(0, false), (0, false), (0, true), (0, true)];
 const TWO_GROUPS: &[(usize, bool)] = &[(0, false), (0, true), (1, false)];
 
-const fn scene(cpus: &'static [(usize, bool)], tasks: &'static [Actor]) -> Scene {
-    Scene { cpus, tasks, put_back_at_once: false }
+/// CPUs and tasks.
+macro_rules! scene {
+    ($cpus:expr, [$($task:expr),*]) => {
+        Scene { cpus: $cpus, tasks: const { &[$($task),*] }, put_back_at_once: false }
+    };
 }
 
 fn holds(scene: Scene) {
@@ -34,44 +37,47 @@ fn holds(scene: Scene) {
 
 #[test]
 fn one_and_one_with_every_kind() {
-    holds(scene(ONE_AND_ONE, &[any(Calm), any(Attempting), any(Rt1), any(Kernel)]));
+    holds(scene!(ONE_AND_ONE, [any(Calm), any(Attempting), any(Rt1), any(Kernel)]));
 }
 
 #[test]
 fn two_and_one_with_computing_and_attempting_tasks() {
-    holds(scene(TWO_AND_ONE, &[any(Calm), any(Calm), any(Attempting), any(Attempting)]));
+    holds(scene!(TWO_AND_ONE, [any(Calm), any(Calm), any(Attempting), any(Attempting)]));
 }
 
 #[test]
 fn two_and_two() {
-    holds(scene(TWO_AND_TWO, &[any(Calm), any(Calm), any(Attempting)]));
+    holds(scene!(TWO_AND_TWO, [any(Calm), any(Calm), any(Attempting)]));
 }
 
 #[test]
 fn two_rt1_tasks() {
-    holds(scene(TWO_AND_ONE, &[any(Rt1), any(Rt1), any(Calm)]));
+    holds(scene!(TWO_AND_ONE, [any(Rt1), any(Rt1), any(Calm)]));
 }
 
 #[test]
 fn tasks_with_some_of_the_cpus() {
     // one NRT and the RT CPU; the RT CPU only; NRT CPU 1 only
-    let tasks = &[on(Attempting, 0b101), on(Attempting, 0b100), on(Calm, 0b010), any(Calm)];
-    holds(scene(TWO_AND_ONE, tasks));
+    holds(scene!(
+        TWO_AND_ONE,
+        [on(Attempting, 0b101), on(Attempting, 0b100), on(Calm, 0b010), any(Calm)]
+    ));
 }
 
 #[test]
 fn tasks_with_rt_cpus_only() {
-    holds(scene(TWO_AND_TWO, &[on(Attempting, 0b1100), on(Calm, 0b1100), any(Calm)]));
+    holds(scene!(TWO_AND_TWO, [on(Attempting, 0b1100), on(Calm, 0b1100), any(Calm)]));
 }
 
 #[test]
 fn two_groups_even_out() {
-    let heavy = Actor { weight: 300, ..any(Calm) };
     // bound to the second group, and to the first
-    let tasks = const { &[any(Calm), any(Attempting), on(Attempting, 0b100), on(Calm, 0b011)] };
-    holds(scene(TWO_GROUPS, tasks));
-    let tasks: &'static [Actor] = Box::leak(Box::new([heavy, any(Calm), any(Attempting)]));
-    holds(scene(TWO_GROUPS, tasks));
+    holds(scene!(
+        TWO_GROUPS,
+        [any(Calm), any(Attempting), on(Attempting, 0b100), on(Calm, 0b011)]
+    ));
+    const HEAVY: Actor = Actor { weight: 300, ..any(Calm) };
+    holds(scene!(TWO_GROUPS, [HEAVY, any(Calm), any(Attempting)]));
 }
 
 /// The scene breaks with the bug, in these words.
@@ -84,10 +90,10 @@ fn found(scene: Scene, plant: Plant, words: &str) {
 
 #[test]
 fn planted_bugs_are_found() {
-    let mixed = scene(TWO_AND_ONE, &[any(Calm), any(Calm), any(Attempting)]);
-    let partial = scene(TWO_GROUPS, &[any(Calm), on(Attempting, 0b100), on(Calm, 0b011)]);
-    let firm = scene(TWO_AND_ONE, &[any(Rt1), any(Calm), any(Calm), any(Calm)]);
-    let apart = scene(TWO_GROUPS, &[any(Calm), any(Attempting), any(Attempting)]);
+    let mixed = scene!(TWO_AND_ONE, [any(Calm), any(Calm), any(Attempting)]);
+    let partial = scene!(TWO_GROUPS, [any(Calm), on(Attempting, 0b100), on(Calm, 0b011)]);
+    let firm = scene!(TWO_AND_ONE, [any(Rt1), any(Calm), any(Calm), any(Calm)]);
+    let apart = scene!(TWO_GROUPS, [any(Calm), any(Attempting), any(Attempting)]);
     let at_once = Scene { put_back_at_once: true, ..mixed };
     for (scene, plant, words) in [
         (partial, Plant::MaskIgnored, "none of its CPUs is sure to look"),

@@ -148,10 +148,10 @@ impl Machine<'_> {
             let rt1 = self.is_rt1(task);
             let own = &mut self.state.own[cpu];
             if rt1 { own.push_first(task) } else { own.push(task) };
-            let c = &mut self.state.cpu[cpu];
+            let c = self.state.cpu[cpu];
             let guest = c.curr.is_some_and(|curr| self.scene.pinned_to(curr).is_none());
             // a guest makes way, an idle CPU looks
-            c.kicked |= !self.planted(Plant::NotRoused)
+            self.state.cpu[cpu].kicked |= !self.planted(Plant::NotRoused)
                 && !c.busy
                 && (c.curr.is_none() || (guest && self.scene.is_rt(cpu)));
             return;

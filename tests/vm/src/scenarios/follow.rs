@@ -18,10 +18,10 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: followers that are declared but do not follow, or follow onto an RT CPU in the
 /// middle of a kernel section; a producer's end that takes its consumer along, or that is not
-/// noticed; thread ids that are taken though nobody has them; learning that finds nothing.
+/// noticed; thread ids that are taken though nobody has them.
 pub const FOLLOW: Scenario = Scenario {
     name: "follow",
-    what: "followers move a tenth as often, within the rules; producers end; pairs are learned",
+    what: "followers move a tenth as often, within the rules; producers end",
     scope: Scope::First,
     boot: &["--icount"],
     secs: 58,
@@ -44,10 +44,6 @@ fn follow(ctx: &Ctx) -> Result<Outcome> {
     producer_ends(ctx)?;
     daemon.ensure_loaded("after followers")?;
     daemon.finish()?;
-    let mut daemon = ctx.load(&["--auto-follow"])?;
-    learned(ctx)?;
-    daemon.ensure_loaded("after learning")?;
-    daemon.finish()?;
     Ok(Outcome::Passed)
 }
 
@@ -56,12 +52,10 @@ fn ctl(ctx: &Ctx, args: &[&str], code: i32) -> Result<String> {
     told(ctx, &[&["follow"], args].concat(), code)
 }
 
-/// Consumer, producer and whether it is learned, of each pair.
-pub fn pairs(ctx: &Ctx) -> Result<Vec<(u64, u64, bool)>> {
+/// Consumer and producer of each pair.
+pub fn pairs(ctx: &Ctx) -> Result<Vec<(u64, u64)>> {
     let all: Vec<Value> = serde_json::from_str(&ctl(ctx, &["--list", "--json"], 0)?)?;
-    let pair = |v: &Value| {
-        Some((v["consumer"].as_u64()?, v["producer"].as_u64()?, v["learned"].as_bool()?))
-    };
+    let pair = |v: &Value| Some((v["consumer"].as_u64()?, v["producer"].as_u64()?));
     all.iter().map(|v| pair(v).with_context(|| format!("no pair: {v}"))).collect()
 }
 
@@ -205,7 +199,7 @@ fn producer_ends(ctx: &Ctx) -> Result<()> {
     ctl(ctx, &[&reader.pid(), &stays.pid(), &goes.pid()], 0)?;
     grows("the consumer copies while it follows")?;
     ensure!(pairs(ctx)?.len() == 2, "two producers were declared");
-    let left = vec![(u64::from(reader.0.id()), u64::from(stays.0.id()), false)];
+    let left = vec![(u64::from(reader.0.id()), u64::from(stays.0.id()))];
     drop(goes);
     grows("the consumer copies after the end of a producer")?;
     ensure!(pairs(ctx)? == left, "{:?} instead of {left:?}", pairs(ctx)?);
@@ -214,13 +208,4 @@ fn producer_ends(ctx: &Ctx) -> Result<()> {
     ensure!(pairs(ctx)?.is_empty(), "nobody is left: {:?}", pairs(ctx)?);
     ctl(ctx, &["--stop", &reader.pid()], 0)?;
     Ok(())
-}
-
-/// A pipe's pair is found.
-fn learned(ctx: &Ctx) -> Result<()> {
-    let (reader, writer) = (consumer()?, producer()?);
-    let pair = (u64::from(reader.0.id()), u64::from(writer.0.id()), true);
-    until("the pair of a pipe is learned", PATIENCE, || Ok(pairs(ctx)?.contains(&pair)))?;
-    say(&ctl(ctx, &["--list"], 0)?);
-    grows("the consumer copies while it follows")
 }

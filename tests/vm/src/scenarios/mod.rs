@@ -15,7 +15,6 @@ mod ejected;
 mod evictions;
 mod follow;
 mod forger;
-mod handover;
 mod hog;
 mod hog_kernel;
 mod hogged;
@@ -232,7 +231,6 @@ pub const ALL: &[Scenario] = &[
     service::SERVICE,
     service::SERVICE_FAILS,
     follow::FOLLOW,
-    handover::HANDOVER,
     hog::HOG_LOAD,
     hog::PUT_BACK,
     waits::FORK_STORM_WAITS,

@@ -124,7 +124,7 @@ fn measure(who: &str, ctx: &Ctx, workers: &Workers) -> Result<f64> {
 /// What the scheduler says of the same.
 fn own_counters(stats: &Value) -> String {
     let all = stats.as_object().into_iter().flatten();
-    let ours = ["wasted", "evict", "fill", "push", "handover", "place"];
+    let ours = ["wasted", "evict", "taken", "place"];
     all.filter(|(name, v)| v.is_u64() && ours.iter().any(|o| name.contains(o)))
         .map(|(name, v)| format!("{name} {v}"))
         .collect::<Vec<_>>()

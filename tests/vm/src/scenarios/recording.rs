@@ -135,7 +135,7 @@ fn explained(ctx: &Ctx, more: &[&str], pid: u32) -> Result<Value> {
 /// Metrics are read between two readings of the statistics, and lie between them.
 fn metrics_agree(stats: &mut Stats) -> Result<()> {
     const METRICS: [(&str, &str); 2] =
-        [("artis_evictions_total", "evictions"), ("artis_pushed_total", "pushed")];
+        [("artis_evictions_total", "evictions"), ("artis_taken_rt_total", "taken_rt")];
     let before = stats.read()?;
     pause(1.5);
     let served = METRICS.map(|(metric, _)| metric_of(metric));

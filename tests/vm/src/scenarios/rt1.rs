@@ -18,7 +18,7 @@ use crate::worker::{Kind, Spec};
 /// bite or starves RT1+ tasks; a change of class that is not taken; turns that are none.
 pub const RT1_ORDER: Scenario = Scenario {
     name: "rt1_order",
-    what: "RT1+ tasks by strict priority before all others, within budget and limits; turns",
+    what: "RT1+ tasks by strict priority before all others, within the budget; turns",
     scope: Scope::Both,
     boot: &["--icount"],
     secs: 20,
@@ -124,7 +124,6 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     ensure!([5, 0, 1, 2].iter().all(|i| seen[*i] >= HIGH), "a high one waited: {seen:?}");
     drop(workers);
     turns(ctx, &mut observer)?;
-    low_limits(ctx, &mut observer)?;
     used_up(ctx, &mut observer)?;
     goes_on(ctx, &mut observer)?;
     daemon.ensure_loaded("at the end")?;
@@ -158,56 +157,22 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     Ok(())
 }
 
-/// The second of budget and limits, 2^30 ns (policy/rt1.h). What a task gets in a whole number of
+/// The second of the budget, 2^30 ns (policy/rt1.h). What a task gets in a whole number of
 /// them does not depend on where they begin.
 const SECOND_S: f64 = 1.073_741_824;
-/// What the limit leaves to a low one, percent of each second.
-const LOW_PCT: u32 = 40;
-
-/// On one CPU, an endless task of low priority and an NRT task: the low one may have its share of
-/// each second and no more, by a value that was set in the running daemon. A higher one is not
-/// concerned, and the low one does not run beside it at all.
-fn low_limits(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
-    let on = Cpus::one(ctx.nrt.first()?);
-    told(ctx, &["set", "rt1-limits", &format!("30:{LOW_PCT}")], 0)?;
-    let mut workers = Workers::start("limited", [Kind::Spin; 3].map(|k| Spec::new(k).on(on)))?;
-    workers.wait_begun()?;
-    let first = observer.watch((0..3).map(|i| workers.pid(i)))?;
-    workers.freeze(true)?;
-    set(ctx, workers.pid(0), 30, false)?;
-    set(ctx, workers.pid(1), 31, false)?;
-    for i in [0, 2] {
-        workers.freeze_one(i, false)?;
-    }
-    pause(1.0);
-    let seen = watch(observer, 2.0 * SECOND_S, "30 that may have 40 %, an NRT task")?;
-    let (low, nrt) = (seen[first], seen[first + 2]);
-    ensure!((0.32..=0.42).contains(&low), "the low one had {low:.2} of the CPU, not 0.40");
-    ensure!(nrt >= 0.55, "the NRT task had {nrt:.2} of the CPU, not 0.60");
-    workers.freeze_one(1, false)?;
-    pause(1.0);
-    let seen = watch(observer, 2.0 * SECOND_S, "and 31, which may have 90 %")?;
-    let (low, high, nrt) = (seen[first], seen[first + 1], seen[first + 2]);
-    ensure!(high >= HIGH, "the high one had {high:.2} of the CPU, not 0.90");
-    ensure!(low <= 0.02, "the low one had {low:.2} of the CPU beside it");
-    ensure!(nrt >= 0.07, "the NRT task had {nrt:.2} of the CPU");
-    told(ctx, &["set", "rt1-limits", "none"], 0)?;
-    Ok(())
-}
-
-/// So often a task of priority 60 stops after having used up its CPU's second for those up to 50.
+/// So often a task of priority 60 stops after having used up its CPU's second.
 /// The rounds begin at points of that second (2^30 ns) that are 0.17 s apart.
 const ROUNDS: u32 = 7;
 const USES_S: f64 = 0.4;
 const WINDOW_S: f64 = 0.5;
-const LIMIT_PCT: u32 = 30;
+const BUDGET_PCT: u32 = 30;
 
 /// An RT CPU whose second is used up runs a low RT1+ task, since no NRT task waits for it. A higher
 /// one that has to leave its own CPU to an NRT task takes the place of the low one: it had 0.99 and
 /// more of a CPU, and 0.64 where it waited beside the low one for the second to end.
 fn used_up(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     let (used, other) = (Cpus::one(ctx.rt.first()?), Cpus::one(ctx.nrt.first()?));
-    told(ctx, &["set", "rt1-limits", &format!("50:{LIMIT_PCT}")], 0)?;
+    told(ctx, &["set", "rt1-budget-pct", &BUDGET_PCT.to_string()], 0)?;
     let masks = [used, Cpus(used.0 | other.0), used, other];
     let specs = masks.map(|cpus| Spec::new(Kind::Spin).on(cpus));
     let mut workers = Workers::start("used", specs)?;
@@ -228,7 +193,7 @@ fn used_up(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     }
     figure("high_beside_low", format!("{least:.2}"), "CPUs");
     ensure!(least >= HIGH, "the higher one had {least:.2} of a CPU while a lower one ran");
-    told(ctx, &["set", "rt1-limits", "none"], 0)?;
+    told(ctx, &["set", "rt1-budget-pct", "95"], 0)?;
     Ok(())
 }
 

@@ -52,7 +52,7 @@ fn file(firm: u32) -> String {
         "[[rule]]\nname = 'the program'\nexe = '{DIR}/fi*'\nclass = 'rt1'\npriority = {firm}\n\
          [[rule]]\ncomm = 'renamed'\nclass = 'rt1'\npriority = 30\nrr = true\n\
          [[rule]]\ncgroup = '/artis-*.service'\nclass = 'rt1'\npriority = 20\n\
-         [[rule]]\ncomm-regex = '^qui.t$'\nrt-cpus = 'forbid'\ncalls = {{ getpid = 'endangering' }}\n"
+         [[rule]]\ncomm-regex = '^qui.t$'\nrt-cpus = 'forbid'\n"
     )
 }
 
@@ -116,7 +116,7 @@ fn rules(ctx: &Ctx) -> Result<Outcome> {
     fs::write(&path, file(40))?;
     let mut daemon = ctx.load(&["--config", &path])?;
     let mut stats = daemon.stats()?;
-    let treated = json!({"rt1": 0, "rt_cpus": false, "call_table": 1});
+    let treated = json!({"rt1": 0, "rt_cpus": false});
     becomes(&mut stats, quiet.pid(), "a task from before", &treated)?;
 
     let firm = started(&mut stats)?;
@@ -127,7 +127,7 @@ fn rules(ctx: &Ctx) -> Result<Outcome> {
     by_ctl(ctx, &mut stats, &firm)?;
     followed(ctx)?;
     by_user_and_parent(ctx, &mut stats)?;
-    becomes(&mut stats, quiet.pid(), "without rules", &json!({"rt_cpus": true, "call_table": 0}))?;
+    becomes(&mut stats, quiet.pid(), "without rules", &json!({"rt_cpus": true}))?;
     becomes(&mut stats, by_hand.pid(), "by hand, without rules", &json!({"rt1": 10}))?;
 
     daemon.ensure_loaded("at the end")?;
@@ -251,7 +251,7 @@ fn followed(ctx: &Ctx) -> Result<()> {
     told(ctx, &["rule", "add", "comm=taker", "follows=[\"maker*\"]"], 0)?;
     for name in ["maker-1", "maker-2"] {
         let maker = Program::start(name)?;
-        let expected = [(u64::from(taker.pid()), u64::from(maker.pid()), false)];
+        let expected = [(u64::from(taker.pid()), u64::from(maker.pid()))];
         until("a producer is found", PATIENCE, || Ok(pairs(ctx)? == expected))?;
     }
     let maker = Program::start("maker-1")?;
@@ -260,7 +260,7 @@ fn followed(ctx: &Ctx) -> Result<()> {
     ensure!(pairs(ctx)?.is_empty(), "without the rule: {:?}", pairs(ctx)?);
     told(ctx, &["follow", &taker.pid().to_string(), &maker.pid().to_string()], 0)?;
     told(ctx, &["rule", "add", "comm=taker", "follows=[\"firm*\"]"], 0)?;
-    let by_hand = [(u64::from(taker.pid()), u64::from(maker.pid()), false)];
+    let by_hand = [(u64::from(taker.pid()), u64::from(maker.pid()))];
     ensure!(pairs(ctx)? == by_hand, "a rule outranks the user: {:?}", pairs(ctx)?);
     told(ctx, &["rule", "remove", "1"], 0)?;
     Ok(())
