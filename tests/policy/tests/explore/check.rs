@@ -80,7 +80,7 @@ fn path(
 fn steps(scene: &Scene, plant: Plant, state: &State, named: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut step = |name: Arguments, looked: Option<usize>, act: &dyn Fn(&mut Machine)| {
-        let mut machine = Machine { scene, plant, state: *state, worse: None };
+        let mut machine = Machine { scene, plant, state: *state, looks_again: false, worse: None };
         act(&mut machine);
         let name = if named { name.to_string() } else { String::new() };
         steps.push((broken(&machine, looked).map_or(Ok(machine.state), Err), name));

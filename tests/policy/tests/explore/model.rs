@@ -53,6 +53,8 @@ pub struct Machine<'a> {
     pub scene: &'a Scene,
     pub plant: Plant,
     pub state: State,
+    /// The CPU that dispatches was kicked for its last task.
+    pub looks_again: bool,
     /// A move raised the greater of two loads from the first to the second of these.
     pub worse: Option<(u64, u64)>,
 }
@@ -181,13 +183,14 @@ impl Machine<'_> {
         }
         // SAFETY: as above.
         let kick = match unsafe { artis_rouse(&sees) } {
-            ROUSE_SELF if !self.planted(Plant::LastForgotten) => Some(cpu),
+            ROUSE_SELF => Some(cpu).filter(|_| !self.planted(Plant::LastForgotten)),
             ROUSE_IDLE | ROUSE_PREEMPT => to,
             ROUSE_NRT => Some(nrt).filter(|&nrt| self.state.is_asleep(nrt)),
             _ => None,
         };
-        if let Some(cpu) = kick.filter(|_| !self.planted(Plant::NotRoused)) {
-            self.state.cpu[cpu].kicked = true;
+        if let Some(to) = kick.filter(|_| !self.planted(Plant::NotRoused)) {
+            self.state.cpu[to].kicked = true;
+            self.looks_again |= to == cpu;
         }
     }
 
@@ -229,16 +232,15 @@ impl Machine<'_> {
 
     /// A real-time task takes `cpu`; what runs there is put back, at once or by a later tick.
     pub fn rt_comes(&mut self, cpu: usize) {
-        let c = &mut self.state.cpu[cpu];
-        c.busy = true;
-        let Some(task) = c.curr.take() else { return };
+        self.state.cpu[cpu].busy = true;
+        let Some(task) = self.state.cpu[cpu].curr.take() else { return };
         if self.planted(Plant::Lost) {
             return;
         }
         if self.scene.put_back_at_once {
             self.enqueue(task, cpu, false, false, true);
         } else {
-            c.beneath = Some(task);
+            self.state.cpu[cpu].beneath = Some(task);
         }
     }
 
@@ -325,14 +327,16 @@ impl Machine<'_> {
             if dry { self.take_from_groups(cpu) } else { None }
         });
         let stays = prev.is_some() && taken.is_none() && (look.may_stay || (!rt && !returns));
-        if let Some(task) = prev.filter(|_| !stays) {
-            self.state.cpu[cpu].curr = None;
-            self.enqueue(task, cpu, false, taken.is_none(), false);
+        if stays {
+            return;
         }
-        if taken.is_some() {
-            self.state.cpu[cpu].curr = taken;
-            self.state.cpu[cpu].kicked = false;
-        }
+        self.state.cpu[cpu].curr = taken;
+        let Some(task) = prev else { return };
+        // it is not idle before that: it is found by nobody
+        let last = taken.is_none();
+        self.state.cpu[cpu].kicked = last;
+        self.enqueue(task, cpu, false, last, false);
+        self.state.cpu[cpu].kicked = last && self.looks_again;
     }
 
     /// The task that artis_next() names, of the queues of `cpu`.
