@@ -38,6 +38,7 @@ mod service;
 mod share;
 mod siege;
 mod soak;
+mod takeover;
 mod tally;
 mod topology;
 mod truth;
@@ -193,6 +194,7 @@ pub const ALL: &[Scenario] = &[
     churn::STORMS,
     churn::STORMS_CHECKED,
     loading::SIGKILL,
+    takeover::TAKEOVER,
     loading::BAD_ARGS,
     access::ACCESS,
     contained::CONTAINED,
