@@ -218,7 +218,7 @@ __noinline int steal(enum artis_migration migration, u64 from_dsq, s32 to_cpu, s
 			continue;
 		facts = facts_of(p, t,
 				 to_cpu >= 0 ? bpf_cpumask_test_cpu(to_cpu, p->cpus_ptr) :
-					       t->movable && !t->bound_nrt);
+					       t->movable && p->nr_cpus_allowed > 1);
 		if (!takes(migration, t, facts, by))
 			continue;
 		if (to_cpu >= 0) {

@@ -280,7 +280,8 @@ __noinline int rescue_from(s32 cpu)
 		if (seen++ >= ARTIS_PUSH_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (!t || !t->movable || is_migration_disabled(p))
+		/* what is noted of its affinity may be of another partition than the queue */
+		if (!t || !t->movable || is_migration_disabled(p) || p->nr_cpus_allowed == 1)
 			continue;
 		if (unlikely(t->rt1) && give_rt1(BPF_FOR_EACH_ITER, p, t))
 			continue;
