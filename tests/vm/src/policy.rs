@@ -93,6 +93,11 @@ pub fn start_ticks(tid: i32) -> Result<u64> {
     Ok(stat_field(tid, 22)?.parse()?)
 }
 
+/// Has the process come to a halt? The signal that stops it may reach it later.
+pub fn is_stopped(pid: i32) -> Result<bool> {
+    Ok(stat_field(pid, 3)? == "T")
+}
+
 /// Has the process a child that has not ended? (Not every kernel has a file of its children.)
 pub fn has_living_child(pid: i32) -> Result<bool> {
     let parent = pid.to_string();
