@@ -132,7 +132,7 @@ pub enum Scope {
     First,
     /// The floor kernel only, which has what it needs.
     Floor,
-    /// None but in the nightly tier: it takes long.
+    /// None but in the nightly tier, or when it is asked for by name: it takes long.
     Nightly,
     /// All, when it is asked for by name: it takes very long.
     Named,
