@@ -93,14 +93,15 @@ fn guests(guest: &Path) -> anyhow::Result<Guests> {
 }
 
 fn runs(scope: Scope, kernel: &str) -> bool {
+    let named = env::var_os("ARTIS_VM_SCENARIOS").is_some();
     match scope {
         Scope::Floor => kernel == "floor",
         Scope::Everywhere => true,
-        Scope::Named => env::var_os("ARTIS_VM_SCENARIOS").is_some(),
+        Scope::Named => named,
         _ if nightly() => true,
         Scope::Both => KERNELS[..2].contains(&kernel),
         Scope::First => kernel == KERNELS[0],
-        Scope::Nightly => false,
+        Scope::Nightly => named,
     }
 }
 

@@ -9,6 +9,7 @@ pub mod news;
 mod read;
 mod report;
 mod storage;
+mod takeover;
 mod watch;
 
 pub use storage::Storage;
@@ -80,7 +81,7 @@ impl<'obj> Loaded<'obj> {
         change::set_partition(&self.skel)?;
         // attaches all programs, tracepoints included: another skel.attach()
         // would replace and drop their links
-        let link = scx_ops_attach!(self.skel, artis_ops)
+        let link = takeover::attended(|| scx_ops_attach!(self.skel, artis_ops))
             .context("the kernel did not take the scheduler (sudo dmesg | tail says why)")?;
         let started_ns = sample(&self.skel)?;
         Ok(Scheduler {

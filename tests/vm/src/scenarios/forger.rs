@@ -17,7 +17,7 @@ use crate::forge;
 use crate::guest::{PATIENCE, until};
 use crate::load::Workers;
 use crate::parent::Parent;
-use crate::policy::{EXT, Policy, cpus_of, has_living_child, start_ticks};
+use crate::policy::{EXT, Policy, cpus_of, is_stopped, living_children, start_ticks};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -199,13 +199,15 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     // a child that ends would make room
     workers.freeze_one(FORKS, true)?;
     let forking = workers.pid(FORKS).cast_signed();
-    until("it has no child that lives", PATIENCE, || Ok(!has_living_child(forking)?))?;
+    until("it forks no more", PATIENCE, || is_stopped(forking))?;
+    until("it has no child that lives", PATIENCE, || Ok(living_children(&[forking])?.is_empty()))?;
     forge::fill_records()?;
     workers.freeze_one(FORKS, false)?;
     fifo(63).set(early)?;
     until("it is said that a task cannot be confined", PATIENCE, || {
         Ok(daemon.output().contains("cannot be remembered"))
-    })?;
+    })
+    .with_context(|| format!("task {early} is on {:?}\n{}", cpus_of(early), daemon.output()))?;
     has_children(&workers)?;
     ensure!(cpus_of(early)? == ctx.all(), "a task without a record is on {}", cpus_of(early)?);
     ensure!(Policy::of(real)? == Some(fifo(50)), "a confined task is {:?}", Policy::of(real)?);

@@ -37,6 +37,7 @@ mod service;
 mod share;
 mod siege;
 mod soak;
+mod takeover;
 mod tally;
 mod topology;
 mod truth;
@@ -130,7 +131,7 @@ pub enum Scope {
     First,
     /// The floor kernel only, which has what it needs.
     Floor,
-    /// None but in the nightly tier: it takes long.
+    /// None but in the nightly tier, or when it is asked for by name: it takes long.
     Nightly,
     /// All, when it is asked for by name: it takes very long.
     Named,
@@ -192,6 +193,7 @@ pub const ALL: &[Scenario] = &[
     churn::STORMS,
     churn::STORMS_CHECKED,
     loading::SIGKILL,
+    takeover::TAKEOVER,
     loading::BAD_ARGS,
     access::ACCESS,
     contained::CONTAINED,

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The moment in which the kernel hands the machine over.
+//!
+//! Once it has begun, tasks that are forked are of the ext class, beneath all others, which are
+//! still of the fair class. One of them that is preempted in an RCU read-side section does not go on
+//! where fair tasks compute on every CPU; the kernel waits for the end of all such sections before
+//! it puts the others into the ext class, too. To 6.18 it waits without end
+//! (docs/decisions/0025-takeover.md).
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use nix::libc;
+use procfs::process::{Process, Task};
+
+use crate::daemon::sched;
+
+/// A takeover that takes longer than this is helped on, again and again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Has `take_over` put the scheduler in charge, and helps the kernel if that does not come to its end.
+pub fn attended<T>(take_over: impl FnOnce() -> T) -> T {
+    let (is_over, over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let attend = move || {
+            while over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let moved = move_all();
+                log::info!("the takeover takes its time: {moved} threads are moved");
+            }
+        };
+        let attendant = thread::Builder::new().name("takeover".into());
+        if let Err(error) = attendant.spawn_scoped(scope, attend) {
+            log::warn!("nothing helps a takeover that does not end: {error}");
+        }
+        let taken = take_over();
+        drop(is_over);
+        taken
+    })
+}
+
+/// Moves every thread of the fair class into the class that the kernel has for it by now. Those of
+/// this process stay: beneath the others they could help no more. Returns how many were moved.
+fn move_all() -> usize {
+    let own = std::process::id().cast_signed();
+    let processes = procfs::process::all_processes().into_iter().flatten().flatten();
+    let tasks = processes.filter(|process| process.pid != own).filter_map(|process: Process| {
+        // what cannot be read has ended
+        process.tasks().ok()
+    });
+    tasks.flatten().flatten().filter(|task: &Task| move_one(task.tid).unwrap_or(false)).count()
+}
+
+/// The kernel chooses the class of a thread anew whenever its policy is set to another one. False: it
+/// is gone, or none of the fair class.
+fn move_one(tid: i32) -> io::Result<bool> {
+    let Some(attr) = sched::get(tid)? else { return Ok(false) };
+    let other = match attr.sched_policy.cast_signed() {
+        libc::SCHED_OTHER => libc::SCHED_BATCH,
+        libc::SCHED_BATCH => libc::SCHED_OTHER,
+        _ => return Ok(false),
+    };
+    sched::set(tid, &libc::sched_attr { sched_policy: other.cast_unsigned(), ..attr })?;
+    sched::set(tid, &attr)?;
+    Ok(true)
+}
