@@ -116,7 +116,8 @@ struct artis_cpu {
 	u8 makes_way;
 	/* number of the call of that section */
 	u32 section_nr;
-	u32 pad1;
+	/* which other group it looks at next */
+	u32 looks_at;
 	/* what RT1+ tasks used of this second */
 	struct artis_rt1_budget rt1;
 

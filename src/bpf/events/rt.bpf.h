@@ -62,25 +62,6 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 	return 0;
 }
 
-/* What waits for @cpu alone to look, which a real-time task holds, is offered to an idle CPU. */
-static __always_inline void offer(s32 cpu)
-{
-	u32 group = group_of(cpu);
-	struct artis_masks *m = masks_of(group);
-	s32 idle = -EBUSY;
-
-	if (!m || !m->nrt || !m->rt)
-		return;
-	if (scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group)) > 0)
-		idle = scx_bpf_pick_idle_cpu(cast_mask(m->rt), 0);
-	else if (scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group)) <= 0)
-		return;
-	if (idle < 0)
-		idle = scx_bpf_pick_idle_cpu(cast_mask(m->nrt), 0);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-}
-
 /*
  * The load average of the rt class: updated under the runqueue lock at each
  * tick of a real-time task, so it serves as the tick that ops.tick is not.
@@ -104,7 +85,7 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 		return 0;
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
-	offer(rq->cpu);
+	offer(c, rq->cpu);
 	return 0;
 }
 

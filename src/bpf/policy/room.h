@@ -95,8 +95,6 @@ struct artis_rouse_in {
 	bool here;
 	/* that CPU has no other task (SCX_ENQ_LAST) */
 	bool last;
-	/* a real-time task takes that CPU from the task now, and waits for this decision */
-	bool makes_way;
 	/* an idle CPU has been found */
 	bool idle;
 	/* a CPU has been found whose task is lower, or calm and far ahead */
@@ -110,15 +108,13 @@ struct artis_rouse_in {
  */
 static inline enum artis_rouse artis_rouse(const struct artis_rouse_in *in)
 {
-	if (in->here && in->last)
-		return ARTIS_ROUSE_SELF;
-	if (in->here && in->makes_way)
-		return ARTIS_ROUSE_NONE;
 	if (in->idle)
 		return ARTIS_ROUSE_IDLE;
 	if (in->behind)
 		return ARTIS_ROUSE_PREEMPT;
-	return in->here ? ARTIS_ROUSE_NONE : ARTIS_ROUSE_NRT;
+	if (in->here)
+		return in->last ? ARTIS_ROUSE_SELF : ARTIS_ROUSE_NONE;
+	return ARTIS_ROUSE_NRT;
 }
 
 /* What a CPU may do next. */

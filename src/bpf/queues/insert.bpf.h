@@ -51,12 +51,12 @@ static __always_inline void facts_of(struct artis_facts *f, struct task_struct *
 	f->rt_forbidden = t->rt_forbidden;
 }
 
-/* The group where the task of @f waits: @prefer, if it may, else the first where it may. */
-static __always_inline u32 group_for(const struct artis_facts *f, u32 prefer)
+/* The group where the task of @f waits in @queue: @prefer, if it may, else the first where it may. */
+static __always_inline u32 group_for(const struct artis_facts *f, u32 queue, u32 prefer)
 {
 	u64 groups = f->nrt_groups ? f->nrt_groups : f->rt_groups;
 
-	if (likely(groups >> (prefer & 63) & 1))
+	if (likely(artis_may_wait(f, queue, prefer)))
 		return prefer;
 	return artis_log2(groups & -groups) & (ARTIS_MAX_GROUPS - 1);
 }
@@ -199,9 +199,9 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 		.here = (queue == ARTIS_QUEUE_CALM || !is_rt_cpu(f->cpu)) &&
 			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
 		.last = enq_flags & SCX_ENQ_LAST,
-		.makes_way = is_making_way(p, cpu_of(f->cpu)),
 	};
-	bool looks = in.here && (in.last || in.makes_way);
+	/* it looks anyway, at the latest when a real-time task leaves it; firm tasks do not wait */
+	bool looks = in.here && (in.last || is_making_way(p, cpu_of(f->cpu))) && likely(!t->rt1);
 	s32 to = -EBUSY;
 
 	group = group_of(in.here ? (s32)f->cpu : t->nrt_cpu);
@@ -211,7 +211,7 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 		if (in.idle)
 			group = group_of(to);
 	}
-	group = group_for(f, group);
+	group = group_for(f, queue, group);
 	join(p, t, queue, group, woken);
 	if (unlikely(is_rcu_reader(p)))
 		t->advance_ns = artis_reader_advance(t->vtime, clock_at(queue, group));
@@ -224,6 +224,69 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 		in.behind = to >= 0;
 	}
 	rouse(&in, t, f->cpu, to);
+}
+
+/* So many tasks of a queue are asked for an idle CPU of their affinity. */
+#define ARTIS_OFFER_SCAN 32
+
+/* The first task of @queue of @group that has an idle CPU gets it to look. Global: verified once. */
+__noinline bool offer_queue(u32 queue, u32 group)
+{
+	struct task_struct *p;
+	struct artis_task *t;
+	u32 seen = 0;
+	s32 cpu;
+
+	__sink(seen);
+	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
+		if (seen++ >= ARTIS_OFFER_SCAN)
+			break;
+		t = bpf_task_storage_get(&task_stor, p, 0, 0);
+		cpu = t ? idle_for(p, t, queue, group) : -EBUSY;
+		if (cpu < 0)
+			continue;
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return true;
+	}
+	return false;
+}
+
+/* Is a CPU of the machine idle? */
+static __always_inline bool any_idle(void)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = !bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
+/* What waits in @group is offered to an idle CPU. */
+static __always_inline void offer_group(u32 group)
+{
+	struct artis_group *g = group_nr(group);
+
+	if (g->clock[ARTIS_QUEUE_BOUND].weight && offer_queue(ARTIS_QUEUE_BOUND, group))
+		return;
+	if (g->clock[ARTIS_QUEUE_CALM].weight)
+		offer_queue(ARTIS_QUEUE_CALM, group);
+}
+
+/*
+ * @cpu has taken a task, or a real-time task holds it: what it leaves in the queues is offered to
+ * idle CPUs, one at a time, each of which does the same. Of other groups one is looked at in turn.
+ */
+static __always_inline void offer(struct artis_cpu *c, s32 cpu)
+{
+	u32 group = group_of(cpu);
+
+	if (!any_idle())
+		return;
+	offer_group(group);
+	if (unlikely(nr_groups > 1)) {
+		c->looks_at++;
+		offer_group((group + 1 + c->looks_at % (nr_groups - 1)) % nr_groups);
+	}
 }
 
 #endif /* ARTIS_QUEUES_INSERT_BPF_H */

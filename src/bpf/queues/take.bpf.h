@@ -193,7 +193,7 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	struct artis_facts f = {};
 	struct artis_task *t = NULL;
 	enum artis_next next;
-	bool returns = false;
+	bool returns = false, taken;
 	u32 queue = 0, i;
 
 	if (prev && is_queued(prev)) {
@@ -223,18 +223,18 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 		/* even if it is alone here */
 		returns = t->rt1;
 	}
-	if (unlikely(nr_groups > 1) && !l.rt && balance(cpu))
-		return;
+	taken = unlikely(nr_groups > 1) && !l.rt && balance(cpu);
 	bpf_for(i, 0, ARTIS_NR_QUEUES + 1) {
-		next = artis_next(&l);
+		next = taken ? ARTIS_NEXT_NONE : artis_next(&l);
 		if (next == ARTIS_NEXT_STAY || next == ARTIS_NEXT_NONE)
 			break;
-		if (take(&l, next, cpu))
-			return;
+		taken = take(&l, next, cpu);
 	}
-	if (!l.may_stay && unlikely(nr_groups > 1) && take_from_groups(cpu, l.rt))
-		return;
-	if (t && (l.may_stay || (!l.rt && !returns)))
+	if (!taken && !l.may_stay && unlikely(nr_groups > 1))
+		taken = take_from_groups(cpu, l.rt);
+	if (taken)
+		offer(c, cpu);
+	else if (t && (l.may_stay || (!l.rt && !returns)))
 		keep(c, cpu, t, prev, queue);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! All states that can be reached, breadth first, and what must hold in each of them.
 
-use crate::machine::{Kind, Queue, Scene, State, Task};
-use crate::model::{Machine, Order, Plant};
+use crate::machine::{Cpu, Kind, Queue, Scene, State, Task};
+use crate::model::{Machine, Order};
+use crate::plant::Plant;
 use artis_policy::c::{
     ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN,
     ARTIS_SECTION_CALL, ARTIS_SECTION_NONE, ARTIS_SECTION_SLEEPING,
@@ -80,10 +81,10 @@ fn path(
 fn steps(scene: &Scene, plant: Plant, state: &State, named: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut step = |name: Arguments, looked: Option<usize>, act: &dyn Fn(&mut Machine)| {
-        let mut machine = Machine { scene, plant, state: *state, looks_again: false, worse: None };
+        let mut machine = Machine::new(scene, plant, *state);
         act(&mut machine);
         let name = if named { name.to_string() } else { String::new() };
-        steps.push((broken(&machine, looked).map_or(Ok(machine.state), Err), name));
+        steps.push((broken(&machine, state, looked).map_or(Ok(machine.state), Err), name));
     };
     for task in (0..scene.tasks.len() as u8).filter(|&t| !state.task[usize::from(t)].runnable) {
         step(format_args!("{task} wakes"), None, &|m| m.wake(task));
@@ -114,6 +115,12 @@ fn steps(scene: &Scene, plant: Plant, state: &State, named: bool) -> Vec<Step> {
             step(format_args!("slice of {task} on {cpu} ends"), Some(cpu), &|m| {
                 m.dispatch(cpu, Some(task), order);
             });
+            if scene.kind(task) == Kind::Rt1 && !scene.is_rt(cpu) {
+                step(format_args!("{task} on {cpu} wants to return in vain"), None, &|m| {
+                    m.raced = true;
+                    m.dispatch(cpu, Some(task), order);
+                });
+            }
             let section = match state.in_call(task) {
                 true => ARTIS_SECTION_CALL,
                 false => ARTIS_SECTION_SLEEPING,
@@ -164,14 +171,14 @@ fn is_stranded(machine: &Machine, task: u8) -> bool {
     places.any(|(queue, place, waiting)| {
         let has_nrt = queue != OWN && scene.groups_of(task, false) != 0;
         waiting.items().contains(&task)
-            && !scene.allowed(task).any(|cpu| {
-                machine.takes_from(cpu, queue, place) && !(has_nrt && scene.is_rt(cpu))
-            })
+            && !scene
+                .allowed(task)
+                .any(|cpu| machine.takes_from(cpu, queue, place) && !(has_nrt && scene.is_rt(cpu)))
     })
 }
 
 /// What does not hold after a step. `looked`: the CPU that has just chosen its task, prepared for it.
-fn broken(machine: &Machine, looked: Option<usize>) -> Option<String> {
+fn broken(machine: &Machine, before: &State, looked: Option<usize>) -> Option<String> {
     let (scene, state) = (machine.scene, &machine.state);
     for task in 0..scene.tasks.len() as u8 {
         let places = state.places(task);
@@ -191,9 +198,9 @@ fn broken(machine: &Machine, looked: Option<usize>) -> Option<String> {
             return Some(format!("{task} may not run on {cpu}"));
         }
     }
-    // each CPU that was kicked takes one; one that real time has for a moment keeps what it put back
-    let looks = |cpu: &usize| state.cpu[*cpu].kicked || (state.cpu[*cpu].busy && !state.cpu[*cpu].held);
-    let looking = scene.ids().filter(looks).count();
+    // each CPU that was kicked takes one; one that real time has for a moment, what it put back, too
+    let takes = |c: &Cpu| usize::from(c.kicked) + usize::from(c.busy && !c.held);
+    let looking = state.cpu[..scene.cpus.len()].iter().map(takes).sum();
     for cpu in scene.ids().filter(|&cpu| state.is_asleep(cpu)) {
         let waiting = waiting_for(machine, cpu);
         let held = scene.ids().any(|cpu| state.cpu[cpu].held);
@@ -204,21 +211,28 @@ fn broken(machine: &Machine, looked: Option<usize>) -> Option<String> {
     if let Some((before, after)) = machine.worse {
         return Some(format!("the worst load rose from {before} to {after}"));
     }
-    looked.and_then(|cpu| broken_choice(machine, cpu))
+    looked.and_then(|cpu| broken_choice(machine, before, cpu))
 }
 
 /// What is wrong with what `cpu` has just chosen.
-fn broken_choice(machine: &Machine, cpu: usize) -> Option<String> {
+fn broken_choice(machine: &Machine, before: &State, cpu: usize) -> Option<String> {
     let (scene, state) = (machine.scene, &machine.state);
     let task = state.cpu[cpu].curr?;
     let is_rt1 = |task: u8| scene.kind(task) == Kind::Rt1;
+    let is_looked_for = |task: &u8| {
+        let kicked = scene.ids().filter(|&other| state.cpu[other].kicked);
+        { kicked }.any(|other| waiting_near(machine, other).contains(task))
+    };
+    let mut near = waiting_near(machine, cpu).into_iter();
     if !is_rt1(task)
-        && let Some(higher) = waiting_near(machine, cpu).into_iter().find(|&task| is_rt1(task))
+        && let Some(higher) = near.find(|task| is_rt1(*task) && !is_looked_for(task))
     {
         return Some(format!("{higher} waits while {task} runs on {cpu}"));
     }
     let facts = machine.facts(task, cpu, false);
+    // one that has just come there stays for a slice
     if is_rt1(task)
+        && before.cpu[cpu].curr == Some(task)
         && !scene.is_rt(cpu)
         && scene.pinned_to(task).is_none()
         && machine.may_use_rt(&facts)

@@ -3,46 +3,15 @@
 //! of policy/room.h, which decide here as they do there. Steps are atomic against each other.
 
 use crate::machine::{Kind, Queue, Scene, State};
+use crate::plant::Plant;
 use artis_policy::c::{
-    ARTIS_NEXT_BOUND as NEXT_BOUND, ARTIS_NEXT_NONE as NEXT_NONE, ARTIS_NEXT_OWN as NEXT_OWN,
-    ARTIS_NEXT_STAY as NEXT_STAY, ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM,
-    ARTIS_QUEUE_OWN as OWN, ARTIS_ROUSE_IDLE as ROUSE_IDLE, ARTIS_ROUSE_NRT as ROUSE_NRT,
+    ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN,
+    ARTIS_ROUSE_IDLE as ROUSE_IDLE, ARTIS_ROUSE_NRT as ROUSE_NRT,
     ARTIS_ROUSE_PREEMPT as ROUSE_PREEMPT, ARTIS_ROUSE_SELF as ROUSE_SELF,
     ARTIS_SECTION_CALL as SECTION_CALL, ARTIS_SECTION_SLEEPING as SECTION_SLEEPING, artis_facts,
-    artis_load, artis_look, artis_may_use_rt, artis_may_wait, artis_next, artis_queue_of,
-    artis_relieves, artis_rouse, artis_rouse_in,
+    artis_look, artis_may_use_rt, artis_may_wait, artis_queue_of, artis_rouse, artis_rouse_in,
 };
 use artis_policy::rt1_order;
-
-/// A bug that is planted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plant {
-    None,
-    /// A task is queued in whatever group is near.
-    MaskIgnored,
-    /// A task in the kernel is queued as a calm one.
-    SectionIgnored,
-    /// No CPU is kicked after an insertion.
-    NotRoused,
-    /// A CPU that is about to go idle is not kicked for its last task.
-    LastForgotten,
-    /// What waits for a CPU that a real-time task holds is offered to no other.
-    NotOffered,
-    /// An RT1+ task stays on its NRT CPU.
-    NoReturn,
-    /// An RT1+ task preempts nothing.
-    NoPreemption,
-    /// RT CPUs do not take from the calm queue.
-    RtTakesNothing,
-    /// A CPU without work does not look at other groups.
-    GroupsIgnored,
-    /// A task moves to another group whatever the loads.
-    LoadIgnored,
-    /// A task is taken and left where it was.
-    Doubled,
-    /// A preempted task is forgotten.
-    Lost,
-}
 
 /// A place in the order of all queues: RT1+ tasks first.
 const FIRST: u64 = 1 << 20;
@@ -55,6 +24,8 @@ pub struct Machine<'a> {
     pub state: State,
     /// The CPU that dispatches was kicked for its last task.
     pub looks_again: bool,
+    /// The CPU to which that task could go is gone when it is queued.
+    pub raced: bool,
     /// A move raised the greater of two loads from the first to the second of these.
     pub worse: Option<(u64, u64)>,
 }
@@ -63,12 +34,16 @@ pub struct Machine<'a> {
 /// every way is explored.
 pub type Order = [u64; 4];
 
-impl Machine<'_> {
-    fn planted(&self, plant: Plant) -> bool {
+impl<'a> Machine<'a> {
+    pub fn new(scene: &'a Scene, plant: Plant, state: State) -> Self {
+        Self { scene, plant, state, looks_again: false, raced: false, worse: None }
+    }
+
+    pub fn planted(&self, plant: Plant) -> bool {
         self.plant == plant
     }
 
-    fn is_rt1(&self, task: u8) -> bool {
+    pub fn is_rt1(&self, task: u8) -> bool {
         self.scene.kind(task) == Kind::Rt1
     }
 
@@ -98,7 +73,7 @@ impl Machine<'_> {
         unsafe { artis_may_use_rt(facts) }
     }
 
-    fn queue(&mut self, queue: u32, place: usize) -> &mut Queue {
+    pub fn queue(&mut self, queue: u32, place: usize) -> &mut Queue {
         match queue {
             OWN => &mut self.state.own[place],
             BOUND => &mut self.state.bound[place],
@@ -130,7 +105,7 @@ impl Machine<'_> {
     }
 
     /// A CPU whose task is lower than RT1+ task `task`, as lower_for() looks for one.
-    fn lower_for(&self, task: u8, queue: u32) -> Option<usize> {
+    pub fn lower_for(&self, task: u8, queue: u32) -> Option<usize> {
         let lower = |rt: bool| {
             self.scene.allowed(task).find(|&cpu| {
                 let c = &self.state.cpu[cpu];
@@ -149,7 +124,11 @@ impl Machine<'_> {
         if queue == OWN {
             let rt1 = self.is_rt1(task);
             let own = &mut self.state.own[cpu];
-            if rt1 { own.push_first(task) } else { own.push(task) };
+            if rt1 {
+                own.push_first(task)
+            } else {
+                own.push(task)
+            };
             let c = self.state.cpu[cpu];
             let guest = c.curr.is_some_and(|curr| self.scene.pinned_to(curr).is_none());
             // a guest makes way, an idle CPU looks
@@ -159,25 +138,32 @@ impl Machine<'_> {
             return;
         }
         let here = (queue == CALM || !self.scene.is_rt(cpu)) && self.scene.may_run(task, cpu);
-        let mut sees = artis_rouse_in { here, last, makes_way, idle: false, behind: false };
-        let looks = here && (last || makes_way);
+        let mut sees = artis_rouse_in { here, last, idle: false, behind: false };
+        let looks = here && (last || makes_way) && !self.is_rt1(task);
         let nrt = self.scene.nrt_cpu(task);
         let mut group = self.scene.group(if here { cpu } else { nrt });
         let mut to = None;
-        if !looks {
+        let found = !looks && !(last && self.raced);
+        if found {
             to = self.idle_for(task, queue, group);
             sees.idle = to.is_some();
             group = to.map_or(group, |to| self.scene.group(to));
         }
         // SAFETY: a live struct of C's layout that is only read.
         let may_wait = |group: usize| unsafe { artis_may_wait(&facts, queue, group as u32) };
-        if !may_wait(group) && !self.planted(Plant::MaskIgnored) {
+        if self.planted(Plant::MaskIgnored) {
+            group = 0;
+        } else if !may_wait(group) {
             group = (0..self.scene.groups()).find(|&group| may_wait(group)).expect("a group");
         }
         let rt1 = self.is_rt1(task);
         let waiting = self.queue(queue, group);
-        if rt1 { waiting.push_first(task) } else { waiting.push(task) };
-        if !looks && !sees.idle && rt1 && !self.planted(Plant::NoPreemption) {
+        if rt1 {
+            waiting.push_first(task)
+        } else {
+            waiting.push(task)
+        };
+        if found && !sees.idle && rt1 && !self.planted(Plant::NoPreemption) {
             to = self.lower_for(task, queue);
             sees.behind = to.is_some();
         }
@@ -253,23 +239,24 @@ impl Machine<'_> {
         self.offer(cpu);
     }
 
-    /// What waits for `cpu`, which a real-time task holds, is offered to an idle CPU.
+    /// What waits in the group of `cpu`, and in another one, is offered to idle CPUs.
     pub fn offer(&mut self, cpu: usize) {
-        let group = self.scene.group(cpu);
-        let calm = !self.state.calm[group].is_empty();
-        if self.planted(Plant::NotOffered) || (!calm && self.state.bound[group].is_empty()) {
+        let (mine, groups) = (self.scene.group(cpu), self.scene.groups());
+        (0..groups).for_each(|i| self.offer_group((mine + i) % groups));
+    }
+
+    /// The first that has an idle CPU gets it to look.
+    fn offer_group(&mut self, group: usize) {
+        if self.planted(Plant::NotOffered) {
             return;
         }
-        let idle = |rt: bool| {
-            self.scene.ids().find(|&cpu| {
-                self.scene.group(cpu) == group
-                    && self.scene.is_rt(cpu) == rt
-                    && self.state.is_asleep(cpu)
-            })
-        };
-        let found = if calm { idle(true) } else { None }.or_else(|| idle(false));
-        if let Some(cpu) = found {
-            self.state.cpu[cpu].kicked = true;
+        let waiting = [(BOUND, self.state.bound[group]), (CALM, self.state.calm[group])];
+        for (queue, waiting) in waiting {
+            let idle = |&task: &u8| self.idle_for(task, queue, group);
+            if let Some(to) = waiting.items().iter().find_map(idle) {
+                self.state.cpu[to].kicked = true;
+                return;
+            }
         }
     }
 
@@ -300,7 +287,8 @@ impl Machine<'_> {
         let mut returns = false;
         let queues = [self.state.own[cpu], self.state.bound[group], self.state.calm[group]];
         for (nr, queue) in queues.iter().enumerate() {
-            if let Some(first) = self.first(queue, order[nr]).filter(|_| !rt || nr != BOUND as usize)
+            if let Some(first) =
+                self.first(queue, order[nr]).filter(|_| !rt || nr != BOUND as usize)
             {
                 look.first[nr] = first;
                 look.waits |= 1 << nr;
@@ -331,96 +319,14 @@ impl Machine<'_> {
             return;
         }
         self.state.cpu[cpu].curr = taken;
-        let Some(task) = prev else { return };
         // it is not idle before that: it is found by nobody
-        let last = taken.is_none();
+        let last = taken.is_none() && prev.is_some();
         self.state.cpu[cpu].kicked = last;
+        if taken.is_some() {
+            self.offer(cpu);
+        }
+        let Some(task) = prev else { return };
         self.enqueue(task, cpu, false, last, false);
         self.state.cpu[cpu].kicked = last && self.looks_again;
-    }
-
-    /// The task that artis_next() names, of the queues of `cpu`.
-    fn take(&mut self, cpu: usize, look: &mut artis_look) -> Option<u8> {
-        loop {
-            // SAFETY: a live struct of C's layout that is only read.
-            let queue = match unsafe { artis_next(look) } {
-                NEXT_STAY | NEXT_NONE => return None,
-                NEXT_OWN => OWN,
-                NEXT_BOUND => BOUND,
-                _ => CALM,
-            };
-            let place = if queue == OWN { cpu } else { self.scene.group(cpu) };
-            if let Some(task) = self.move_to_local(cpu, queue, place) {
-                return Some(task);
-            }
-            look.waits &= !(1 << queue);
-        }
-    }
-
-    /// scx_bpf_dsq_move_to_local(): the first of the queue that may run on `cpu`.
-    fn move_to_local(&mut self, cpu: usize, queue: u32, place: usize) -> Option<u8> {
-        let scene = self.scene;
-        let doubled = self.planted(Plant::Doubled);
-        let waiting = self.queue(queue, place);
-        let at = waiting.items().iter().position(|&task| scene.may_run(task, cpu))?;
-        Some(if doubled { waiting.items()[at] } else { waiting.remove(at) })
-    }
-
-    /// A CPU that has nothing to run takes from another group.
-    fn take_from_groups(&mut self, cpu: usize) -> Option<u8> {
-        let (groups, mine) = (self.scene.groups(), self.scene.group(cpu));
-        (1..groups).map(|i| (mine + i) % groups).find_map(|group| {
-            let bound = !self.scene.is_rt(cpu);
-            let taken = if bound { self.move_to_local(cpu, BOUND, group) } else { None };
-            taken.or_else(|| self.move_to_local(cpu, CALM, group))
-        })
-    }
-
-    /// Could the calm task that runs on NRT CPU `here` go on on an RT CPU of its group?
-    pub fn could_go_to_rt(&self, task: u8, here: usize) -> bool {
-        let group = self.scene.group(here);
-        let rt = |cpu: &usize| self.scene.is_rt(*cpu) && self.scene.group(*cpu) == group;
-        let idle = self.scene.allowed(task).filter(rt).any(|cpu| self.state.is_asleep(cpu));
-        idle || (self.is_rt1(task) && self.lower_for(task, CALM).is_some_and(|cpu| rt(&cpu)))
-    }
-
-    /// Weight of what is runnable in `group`, and M of as many CPUs as it has.
-    fn load(&self, group: usize) -> artis_load {
-        let on = |cpu: &usize| self.scene.group(*cpu) == group;
-        let cpus = self.scene.ids().filter(on).count();
-        let running = self.scene.ids().filter(on).filter_map(|cpu| self.state.cpu[cpu].curr);
-        let queues = [&self.state.bound[group], &self.state.calm[group]];
-        let waiting = queues.into_iter().flat_map(Queue::items).copied();
-        let weight = running.chain(waiting).map(|task| u64::from(self.scene.weight(task))).sum();
-        artis_load { weight, m: (1 << 20) / cpus as u32, pad: 0 }
-    }
-
-    /// It is time to look at another group: does a task of it come to NRT CPU `cpu`?
-    pub fn balance(&mut self, cpu: usize, order: Order) {
-        let mine = self.scene.group(cpu);
-        for other in (0..self.scene.groups()).filter(|&other| other != mine) {
-            let (there, here) = (self.load(other), self.load(mine));
-            let queue = if self.state.bound[other].is_empty() { CALM } else { BOUND };
-            let Some(&first) = self.queue(queue, other).items().first() else { continue };
-            let weight = self.scene.weight(first);
-            // SAFETY: live structs of C's layout that are only read.
-            let relieves = unsafe { artis_relieves(&there, &here, weight) };
-            if !relieves && !self.planted(Plant::LoadIgnored) {
-                continue;
-            }
-            let Some(task) = self.move_to_local(cpu, queue, other) else { continue };
-            let before = there.weight * u64::from(there.m);
-            if let Some(prev) = self.state.cpu[cpu].curr.replace(task) {
-                self.enqueue(prev, cpu, false, false, false);
-            }
-            self.state.cpu[cpu].kicked = false;
-            let after = self.load(mine);
-            let after = after.weight * u64::from(after.m);
-            if task == first && after > before {
-                self.worse = Some((before, after));
-            }
-            return;
-        }
-        self.dispatch(cpu, self.state.cpu[cpu].curr, order);
     }
 }
