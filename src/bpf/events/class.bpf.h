@@ -24,21 +24,15 @@ static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
 }
 
 /*
- * @t, which is task @p, is of another class now: if it waits, its place in the queue is another
- * one, and it may come before what runs.
+ * @t, which is task @pid, is of another class now: if it waits, its place in the queue is another
+ * one, and it may come before what runs where it ran last.
  */
-static __always_inline void class_queued(struct task_struct *p, struct artis_task *t)
+static __always_inline void class_queued(u32 pid, struct artis_task *t)
 {
-	u32 queue = t->queue, where = t->where;
-	s32 cpu;
+	s32 cpu = t->queue == ARTIS_QUEUE_OWN ? (s32)t->where : t->nrt_cpu;
 
-	if (!t->counted || !requeue(p->pid, dsq_of(queue, where), order_of(t)) || !t->rt1)
-		return;
-	if (queue == ARTIS_QUEUE_OWN)
-		cpu = gives_way(where, t->rt1) ? (s32)where : -EBUSY;
-	else
-		cpu = lower_for(p, t, queue, where);
-	if (cpu >= 0)
+	if (t->counted && requeue(pid, dsq_of(t->queue, t->where), order_of(t)) && t->rt1 &&
+	    gives_way(cpu, t->rt1))
 		preempt_for_rt1(cpu);
 }
 
@@ -55,7 +49,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	t->rt_forbidden = !!to->rt_forbidden;
 	t->by_hand = !!to->by_hand;
 	if (c->curr_pid != p->pid || !c->ext_running) {
-		class_queued(p, t);
+		class_queued(p->pid, t);
 		return;
 	}
 	c->curr_rt1 = t->rt1;

@@ -81,7 +81,8 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 		rt_begins(c, rq->cpu, p);
 		return 0;
 	}
-	if (scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
+	/* before that, to 6.12, a look at idle CPUs is an error */
+	if (!in_charge || scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
 		return 0;
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();

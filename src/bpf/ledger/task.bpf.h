@@ -71,12 +71,12 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 		return;
 	bpf_for(group, 0, nr_groups) {
 		struct artis_masks *m = masks_of(group);
+		struct bpf_cpumask *of = m ? m->nrt : NULL;
 
-		if (!m || !m->nrt || !m->rt)
-			break;
-		if (bpf_cpumask_intersects(mask, cast_mask(m->nrt)))
+		if (of && bpf_cpumask_intersects(mask, cast_mask(of)))
 			nrt_groups |= 1ULL << (group & 63);
-		if (bpf_cpumask_intersects(mask, cast_mask(m->rt)))
+		of = m ? m->rt : NULL;
+		if (of && bpf_cpumask_intersects(mask, cast_mask(of)))
 			rt_groups |= 1ULL << (group & 63);
 	}
 	t->nrt_groups = nrt_groups;

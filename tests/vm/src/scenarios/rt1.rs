@@ -165,14 +165,14 @@ const SECOND_S: f64 = 1.073_741_824;
 const ROUNDS: u32 = 7;
 const USES_S: f64 = 0.4;
 const WINDOW_S: f64 = 0.5;
-const BUDGET_PCT: u32 = 30;
+const USED_UP_PCT: u32 = 30;
 
 /// An RT CPU whose second is used up runs a low RT1+ task, since no NRT task waits for it. A higher
 /// one that has to leave its own CPU to an NRT task takes the place of the low one: it had 0.99 and
 /// more of a CPU, and 0.64 where it waited beside the low one for the second to end.
 fn used_up(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     let (used, other) = (Cpus::one(ctx.rt.first()?), Cpus::one(ctx.nrt.first()?));
-    told(ctx, &["set", "rt1-budget-pct", &BUDGET_PCT.to_string()], 0)?;
+    told(ctx, &["set", "rt1-budget-pct", &USED_UP_PCT.to_string()], 0)?;
     let masks = [used, Cpus(used.0 | other.0), used, other];
     let specs = masks.map(|cpus| Spec::new(Kind::Spin).on(cpus));
     let mut workers = Workers::start("used", specs)?;
