@@ -112,51 +112,20 @@ static __always_inline void note_door(struct artis_cpu *c, u32 section, enum art
 		evict(c, artis_cause(section, 0));
 }
 
-/* Interrupts are still off here; the kick is taken when the handler turns them on. */
-SEC("tp/exceptions/page_fault_user")
-int artis_page_fault(void *ctx)
+/*
+ * A page fault that the kernel is about to handle, in user mode or in a call that reads or writes
+ * memory of user space: the software event of perf, sampled each time, on each CPU. It is told after
+ * the checks that leave a fault unhandled (do_user_addr_fault(), arch/x86/mm/fault.c), with
+ * interrupts on, and on every architecture.
+ */
+SEC("perf_event")
+int artis_fault(struct bpf_perf_event_data *ctx)
 {
 	struct artis_cpu *c = this_cpu();
 
 	if (c->ext_running)
 		note_door(c, ARTIS_SECTION_FAULT, ARTIS_STAT_ATTEMPT_FAULT);
-	return ARTIS_OTHERS_TOO;
-}
-
-/* Of these addresses the upper half is the kernel's own. */
-#define ARTIS_USER_ADDRESS(address) ((s64)(address) >= 0)
-
-/* The name that struct trace_event_raw_exceptions had up to 6.15. */
-struct trace_event_raw_x86_exceptions {
-	unsigned long address;
-} __attribute__((preserve_access_index));
-
-static __always_inline u64 fault_address(void *ctx)
-{
-	u64 address;
-
-	if (bpf_core_type_exists(struct trace_event_raw_exceptions)) {
-		address = ((struct trace_event_raw_exceptions *)ctx)->address;
-		/* else one load would serve both, at an offset that the verifier forbids */
-		barrier_var(address);
-		return address;
-	}
-	return ((struct trace_event_raw_x86_exceptions *)ctx)->address;
-}
-
-/*
- * A fault in the kernel on an address of user space, as a harmless call may have when it copies
- * its result out. Where such faults are disabled it is not handled, and the caller goes on.
- */
-SEC("tp/exceptions/page_fault_kernel")
-int artis_page_fault_kernel(void *ctx)
-{
-	struct artis_cpu *c = this_cpu();
-
-	if (c->ext_running && ARTIS_USER_ADDRESS(fault_address(ctx)) &&
-	    !bpf_get_current_task_btf()->pagefault_disabled)
-		note_door(c, ARTIS_SECTION_FAULT, ARTIS_STAT_ATTEMPT_FAULT);
-	return ARTIS_OTHERS_TOO;
+	return 0;
 }
 
 /* Signals whose default action does not end a task: kernel/signal.c, x86 and arm64 numbers. */

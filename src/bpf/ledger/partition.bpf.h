@@ -129,15 +129,52 @@ int artis_set_partition(void *ctx)
 	return 0;
 }
 
+/* A CPU that @p may use and that takes from @queue of @group for sure, or none that is of the machine. */
+static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group)
+{
+	struct artis_masks *all = masks_of(ARTIS_MASKS_ALL), *m = masks_of(group);
+	struct bpf_cpumask *nrt = all ? all->nrt : NULL, *of;
+
+	if (!nrt || !m)
+		return ARTIS_MAX_CPUS;
+	if (bpf_cpumask_intersects(p->cpus_ptr, cast_mask(nrt)))
+		of = m->nrt;
+	else
+		of = queue == ARTIS_QUEUE_CALM ? m->rt : NULL;
+	return of ? bpf_cpumask_any_and_distribute(p->cpus_ptr, cast_mask(of)) : ARTIS_MAX_CPUS;
+}
+
+/* Tasks in @queue of @group that no CPU takes any more go to one that they may use, and run there next. */
+static __noinline void sweep(u32 queue, u32 group)
+{
+	struct task_struct *p;
+	u32 cpu;
+
+	bpf_rcu_read_lock();
+	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
+		if (server_of(p, queue, group) < policy.nr_cpus)
+			continue;
+		cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
+		if (cpu < policy.nr_cpus)
+			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	}
+	bpf_rcu_read_unlock();
+}
+
 /*
- * Run by the daemon after artis_set_partition while the scheduler is in charge:
- * every task that runs is preempted and placed by the new partition.
+ * Run by the daemon after artis_set_partition while the scheduler is in charge: every task that
+ * runs is preempted and placed by the new partition, and so are those that wait where none of
+ * their CPUs looks now.
  */
 SEC("syscall")
 int artis_look_again(void *ctx)
 {
-	s32 cpu;
+	s32 cpu, group;
 
+	bpf_for(group, 0, ARTIS_MAX_GROUPS) {
+		sweep(ARTIS_QUEUE_BOUND, group);
+		sweep(ARTIS_QUEUE_CALM, group);
+	}
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		if (cpu_of(cpu)->kind != ARTIS_CPU_ABSENT && !cpu_of(cpu)->rt.in_rt)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);

@@ -44,7 +44,13 @@ impl InCharge for Scheduler<'_> {
         self.partition = partition.clone();
         self.set_policy(wanted)?;
         // the new partition is in force, whatever becomes of this
-        if let Err(error) = look_again(&self.skel) {
+        let again = || {
+            look_again(&self.skel)?;
+            // a task that was queued by the old partition meanwhile is in its queue by then
+            thread::sleep(Duration::from_millis(20));
+            look_again(&self.skel)
+        };
+        if let Err(error) = again() {
             log::warn!("tasks that run or wait now may stay where they are for a while: {error:#}");
         }
         Ok(())

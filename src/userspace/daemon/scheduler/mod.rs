@@ -4,6 +4,7 @@
 
 mod change;
 mod constants;
+mod faults;
 mod follow;
 pub mod news;
 mod read;
@@ -43,6 +44,7 @@ pub struct Scheduler<'obj> {
     skel: BpfSkel<'obj>,
     /// Gone as soon as the scheduler is let go of.
     link: Option<Link>,
+    _faults: Vec<Link>,
     partition: Partition,
     started_ns: u64,
     /// Exists while somebody watches.
@@ -83,10 +85,12 @@ impl<'obj> Loaded<'obj> {
         // would replace and drop their links
         let link = takeover::attended(|| scx_ops_attach!(self.skel, artis_ops))
             .context("the kernel did not take the scheduler (sudo dmesg | tail says why)")?;
+        let faults = faults::attach(&self.skel, [&setup.partition.rt, &setup.partition.nrt].into_iter().flat_map(|set| set.iter()))?;
         let started_ns = sample(&self.skel)?;
         Ok(Scheduler {
             skel: self.skel,
             link: Some(link),
+            _faults: faults,
             partition: setup.partition.clone(),
             started_ns,
             watch: None,
