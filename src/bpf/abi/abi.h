@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* All that both languages read; bindgen starts here. */
-#ifndef ARTIS_ABI_H
-#define ARTIS_ABI_H
+#pragma once
 
 #include "consts.h"
 #include "hist.h"
@@ -11,5 +10,3 @@
 #include "news.h"
 #include "follow.h"
 #include "change.h"
-
-#endif /* ARTIS_ABI_H */

@@ -3,8 +3,7 @@
  * What the daemon has changed of a task outside the scheduler (docs/adoption.md).
  * The maps are pinned: another version of the daemon may read them.
  */
-#ifndef ARTIS_ABI_CHANGE_H
-#define ARTIS_ABI_CHANGE_H
+#pragma once
 
 #include "types.h"
 #include "consts.h"
@@ -58,5 +57,3 @@ struct artis_aim {
 	/* as in struct artis_change */
 	u64 start_ticks;
 };
-
-#endif /* ARTIS_ABI_CHANGE_H */

@@ -5,8 +5,7 @@
  * while it runs (scx_artis ctl), only read here. BPF has no
  * defaults of its own: every field is written by the daemon.
  */
-#ifndef ARTIS_ABI_CONSTS_H
-#define ARTIS_ABI_CONSTS_H
+#pragma once
 
 #include "types.h"
 
@@ -123,5 +122,3 @@ struct artis_topology {
 	/* compute capacity, 1 to 1024 (the greatest CPU's) */
 	u16 capacity[ARTIS_MAX_CPUS];
 };
-
-#endif /* ARTIS_ABI_CONSTS_H */

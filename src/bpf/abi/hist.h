@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A histogram of times, as both languages see it; policy/hist.h says which slot is whose. */
-#ifndef ARTIS_ABI_HIST_H
-#define ARTIS_ABI_HIST_H
+#pragma once
 
 #include "types.h"
 
@@ -16,5 +15,3 @@ struct artis_hist {
 
 _Static_assert(ARTIS_HIST_SLOTS == ARTIS_HIST_LAST - ARTIS_HIST_FIRST + 2,
 	       "a slot for each power of two, and one for the rest on either side");
-
-#endif /* ARTIS_ABI_HIST_H */

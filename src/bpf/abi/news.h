@@ -3,8 +3,7 @@
  * What the daemon is told at once, so that it can say which class a task is of:
  * its own ring buffer, which no statistics can fill.
  */
-#ifndef ARTIS_ABI_NEWS_H
-#define ARTIS_ABI_NEWS_H
+#pragma once
 
 #include "types.h"
 
@@ -38,5 +37,3 @@ struct artis_news {
 	s32 nice;
 	u32 reset_on_fork;
 };
-
-#endif /* ARTIS_ABI_NEWS_H */

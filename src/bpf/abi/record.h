@@ -4,8 +4,7 @@
  * that begin alike. A record may grow at its end only; its version moves when
  * what was there before changes its meaning.
  */
-#ifndef ARTIS_ABI_RECORD_H
-#define ARTIS_ABI_RECORD_H
+#pragma once
 
 #include "task.h"
 
@@ -145,5 +144,3 @@ struct artis_walk {
 	u32 written;
 	u32 pad;
 };
-
-#endif /* ARTIS_ABI_RECORD_H */

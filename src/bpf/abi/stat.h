@@ -4,8 +4,7 @@
  * title and the description of each in src/userspace/model/describe.rs, and
  * tests/documents/contract.rs fails when a counter is not incremented or not described.
  */
-#ifndef ARTIS_ABI_STAT_H
-#define ARTIS_ABI_STAT_H
+#pragma once
 
 #include "hist.h"
 #include "../policy/fair.h"
@@ -201,5 +200,3 @@ struct artis_sample {
 	/* the clock that all *_ns fields of struct artis_cpu are in */
 	u64 now_ns;
 };
-
-#endif /* ARTIS_ABI_STAT_H */

@@ -3,8 +3,7 @@
  * What is remembered of each task. Written by BPF; the daemon looks it up by
  * pidfd when somebody asks about a task.
  */
-#ifndef ARTIS_ABI_TASK_H
-#define ARTIS_ABI_TASK_H
+#pragma once
 
 #include "hist.h"
 
@@ -166,5 +165,3 @@ struct artis_set_class {
 	u32 old_rt_forbidden;
 	u32 old_by_hand;
 };
-
-#endif /* ARTIS_ABI_TASK_H */

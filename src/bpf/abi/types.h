@@ -3,8 +3,7 @@
  * The integer names that every header of abi/ and policy/ uses, whoever
  * compiles it: BPF (vmlinux.h has them already), bindgen, or a host compiler.
  */
-#ifndef ARTIS_ABI_TYPES_H
-#define ARTIS_ABI_TYPES_H
+#pragma once
 
 #ifndef __VMLINUX_H__
 typedef unsigned char u8;
@@ -17,5 +16,3 @@ typedef signed long long s64;
 #include <stdbool.h>
 #endif
 #endif
-
-#endif /* ARTIS_ABI_TYPES_H */

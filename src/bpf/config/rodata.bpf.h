@@ -3,8 +3,7 @@
  * What is decided once, at load: the policy constants (written whole by the
  * daemon, abi/consts.h) and what this kernel can do.
  */
-#ifndef ARTIS_CONFIG_RODATA_BPF_H
-#define ARTIS_CONFIG_RODATA_BPF_H
+#pragma once
 
 struct artis_policy policy SEC(".data.policy");
 
@@ -37,5 +36,3 @@ u32 nr_groups;
 u32 partition_gen;
 
 UEI_DEFINE(uei);
-
-#endif /* ARTIS_CONFIG_RODATA_BPF_H */

@@ -2,8 +2,7 @@
 /*
  * Scheduling policies as include/uapi/linux/sched.h has them: vmlinux.h has no macros.
  */
-#ifndef ARTIS_CONFIG_SCHED_BPF_H
-#define ARTIS_CONFIG_SCHED_BPF_H
+#pragma once
 
 #define SCHED_FIFO 1
 #define SCHED_RR 2
@@ -15,5 +14,3 @@ static __always_inline bool has_rt_policy(const struct task_struct *p)
 {
 	return p->policy == SCHED_FIFO || p->policy == SCHED_RR || p->policy == SCHED_DEADLINE;
 }
-
-#endif /* ARTIS_CONFIG_SCHED_BPF_H */

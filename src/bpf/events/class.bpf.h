@@ -2,8 +2,7 @@
 /*
  * Which tasks are RT1+: as the daemon says (BPF_PROG_RUN), and as their parents were.
  */
-#ifndef ARTIS_EVENTS_CLASS_BPF_H
-#define ARTIS_EVENTS_CLASS_BPF_H
+#pragma once
 
 /* Task @pid takes the place @order if it waits in @dsq. The caller's program may sleep. */
 static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
@@ -104,5 +103,3 @@ int artis_set_class(struct artis_set_class *args)
 	bpf_task_release(p);
 	return err;
 }
-
-#endif /* ARTIS_EVENTS_CLASS_BPF_H */

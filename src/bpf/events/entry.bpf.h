@@ -8,8 +8,7 @@
  * disabled (kernel.md section 1.3). It touches only this CPU's struct: the state moves to the task
  * when it stops, so no task-storage look-up happens per system call.
  */
-#ifndef ARTIS_EVENTS_ENTRY_BPF_H
-#define ARTIS_EVENTS_ENTRY_BPF_H
+#pragma once
 
 /*
  * Set by the daemon's first sample, once the kernel has handed the machine over:
@@ -184,5 +183,3 @@ int BPF_PROG(artis_fault_end, struct vm_area_struct *vma, unsigned long address,
 		body_ended(c);
 	return 0;
 }
-
-#endif /* ARTIS_EVENTS_ENTRY_BPF_H */

@@ -2,8 +2,7 @@
 /*
  * Tasks come, go and change; so do cgroups; so does the scheduler.
  */
-#ifndef ARTIS_EVENTS_LIFE_BPF_H
-#define ARTIS_EVENTS_LIFE_BPF_H
+#pragma once
 
 /* The storage of a task that is there already may be that of an earlier start: it is void. */
 static __always_inline void task_begin_anew(struct task_struct *p, struct artis_task *t)
@@ -166,5 +165,3 @@ void BPF_STRUCT_OPS(artis_exit, struct scx_exit_info *ei)
 		cpu_of(cpu)->ext_running = 0;
 	UEI_RECORD(uei, ei);
 }
-
-#endif /* ARTIS_EVENTS_LIFE_BPF_H */

@@ -4,8 +4,7 @@
  * of each CPU is kept exactly, the last one is remembered by name for the
  * report of a stall, and ext tasks are put back from under them.
  */
-#ifndef ARTIS_EVENTS_RT_BPF_H
-#define ARTIS_EVENTS_RT_BPF_H
+#pragma once
 
 static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
@@ -99,5 +98,3 @@ void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 	scx_bpf_reenqueue_local();
 	c->releasing = 0;
 }
-
-#endif /* ARTIS_EVENTS_RT_BPF_H */

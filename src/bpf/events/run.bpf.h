@@ -4,8 +4,7 @@
  * move between the CPU's struct and the task's, run time becomes virtual time.
  * Both callbacks may run on another CPU than the task's.
  */
-#ifndef ARTIS_EVENTS_RUN_BPF_H
-#define ARTIS_EVENTS_RUN_BPF_H
+#pragma once
 
 /*
  * It is where it may not be: in a section on an RT CPU. A task that may not leave
@@ -113,5 +112,3 @@ bool BPF_STRUCT_OPS(artis_yield, struct task_struct *from, struct task_struct *t
 	scx_bpf_task_set_slice(from, 0);
 	return false;
 }
-
-#endif /* ARTIS_EVENTS_RUN_BPF_H */

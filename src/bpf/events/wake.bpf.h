@@ -3,8 +3,7 @@
  * A task becomes runnable: ops.select_cpu for those that wake, ops.enqueue for
  * all that were not placed there, among them the evicted ones.
  */
-#ifndef ARTIS_EVENTS_WAKE_BPF_H
-#define ARTIS_EVENTS_WAKE_BPF_H
+#pragma once
 
 /* Tasks that are exempt from eviction or start on NRT CPUs, each kind counted apart. */
 static __always_inline void count_exempt(const struct task_struct *p, const struct artis_task *t)
@@ -36,14 +35,14 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (!t->nrt_groups)
 		return prev_cpu;
 	facts_of(&f, p, t, prev_cpu, t->section, false, true);
+	/* an RT1+ task prefers RT CPUs: ops.enqueue looks there */
+	if (unlikely(t->rt1) && artis_may_use_rt(&f))
+		return t->nrt_cpu;
 	if (unlikely(t->follow & ARTIS_FOLLOW_CONSUMER) && !f.unsettled) {
 		cpu = follow(p, t, &f);
 		if (cpu >= 0)
 			return cpu;
 	}
-	/* an RT1+ task prefers RT CPUs: ops.enqueue looks there */
-	if (unlikely(t->rt1) && artis_may_use_rt(&f))
-		return t->nrt_cpu;
 	cpu = pick_idle_nrt(p, t, group_of(t->nrt_cpu));
 	if (cpu < 0)
 		/* the waker takes the lock of this CPU: never that of an RT CPU (kernel.md section 7) */
@@ -81,5 +80,3 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	else
 		enqueue_group(p, t, &f, enq_flags);
 }
-
-#endif /* ARTIS_EVENTS_WAKE_BPF_H */

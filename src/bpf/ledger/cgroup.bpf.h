@@ -8,8 +8,7 @@
  * A change of weight moves a generation number; tasks recompute when they are
  * queued next.
  */
-#ifndef ARTIS_LEDGER_CGROUP_BPF_H
-#define ARTIS_LEDGER_CGROUP_BPF_H
+#pragma once
 
 struct artis_cgroup {
 	u32 weight;
@@ -88,5 +87,3 @@ static __always_inline void task_refresh_weight(struct task_struct *p, struct ar
 	task_note_weight(p, t, p->scx.weight);
 	bpf_cgroup_release(cgrp);
 }
-
-#endif /* ARTIS_LEDGER_CGROUP_BPF_H */

@@ -5,8 +5,7 @@
  * time is on that clock. It is counted, and moved to another clock, by whoever
  * holds the lock of its run queue: ops.enqueue, ops.running, ops.stopping.
  */
-#ifndef ARTIS_LEDGER_CLOCK_BPF_H
-#define ARTIS_LEDGER_CLOCK_BPF_H
+#pragma once
 
 #include "../policy/room.h"
 
@@ -208,5 +207,3 @@ static __always_inline void clamp_vtime(struct artis_task *t)
 	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_at(t->queue, t->where),
 				     t->inv_weight);
 }
-
-#endif /* ARTIS_LEDGER_CLOCK_BPF_H */

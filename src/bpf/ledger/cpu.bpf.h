@@ -6,8 +6,7 @@
  * by mmap: no bpf(2) call of ours ever raises bpf_prog_active on a CPU, which
  * would make the kernel skip the entry hook there.
  */
-#ifndef ARTIS_LEDGER_CPU_BPF_H
-#define ARTIS_LEDGER_CPU_BPF_H
+#pragma once
 
 #include "../policy/hist.h"
 #include "../policy/rt_share.h"
@@ -111,5 +110,3 @@ static __always_inline const struct cpumask *rt_mask(void)
 
 	return m ? cast_mask(m->rt) : NULL;
 }
-
-#endif /* ARTIS_LEDGER_CPU_BPF_H */

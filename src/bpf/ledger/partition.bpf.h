@@ -3,8 +3,7 @@
  * The partition: taken over from the policy before the scheduler is attached,
  * and each time the daemon changes it.
  */
-#ifndef ARTIS_LEDGER_PARTITION_BPF_H
-#define ARTIS_LEDGER_PARTITION_BPF_H
+#pragma once
 
 /*
  * The mask of the CPUs of @kind in @group, of which ARTIS_MASKS_ALL is all, takes the place of
@@ -181,5 +180,3 @@ int artis_look_again(void *ctx)
 	}
 	return 0;
 }
-
-#endif /* ARTIS_LEDGER_PARTITION_BPF_H */

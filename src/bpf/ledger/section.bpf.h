@@ -8,8 +8,7 @@
  * inside, which is the safe side. What the registers do not tell has a flag on
  * the CPU: a page fault that sleeps, and the death by a signal.
  */
-#ifndef ARTIS_LEDGER_SECTION_BPF_H
-#define ARTIS_LEDGER_SECTION_BPF_H
+#pragma once
 
 #include "../policy/call_class.h"
 
@@ -123,5 +122,3 @@ __noinline int settle(struct artis_cpu *c __arg_nonnull, struct artis_task *t __
 	task_charge(c, t, p);
 	return 0;
 }
-
-#endif /* ARTIS_LEDGER_SECTION_BPF_H */

@@ -3,8 +3,7 @@
  * Task storage: created in ops.init_task, gone with the task. The daemon finds
  * it by name, as "task_stor", and keeps it when CPU hotplug has it load the scheduler once more.
  */
-#ifndef ARTIS_LEDGER_TASK_BPF_H
-#define ARTIS_LEDGER_TASK_BPF_H
+#pragma once
 
 #include "../policy/predict.h"
 
@@ -156,5 +155,3 @@ static __always_inline bool is_wasted(const struct artis_task *t)
 {
 	return t->exec_start_ns - t->moved_exec_ns < policy.predict_c_ns;
 }
-
-#endif /* ARTIS_LEDGER_TASK_BPF_H */

@@ -5,8 +5,7 @@
  *
  * Pure: compiled for BPF and for the host (tests/policy.rs).
  */
-#ifndef ARTIS_POLICY_CALL_CLASS_H
-#define ARTIS_POLICY_CALL_CLASS_H
+#pragma once
 
 #include "../abi/consts.h"
 #include "../abi/stat.h"
@@ -60,5 +59,3 @@ static inline u32 artis_call_section(u8 class, u64 arg0, u64 arg1, u32 poll_fds_
 		return ARTIS_SECTION_CALL;
 	}
 }
-
-#endif /* ARTIS_POLICY_CALL_CLASS_H */

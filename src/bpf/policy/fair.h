@@ -14,8 +14,7 @@
  *
  * Pure: compiled for BPF and for the host (tests/policy.rs).
  */
-#ifndef ARTIS_POLICY_FAIR_H
-#define ARTIS_POLICY_FAIR_H
+#pragma once
 
 #include "../abi/consts.h"
 
@@ -210,5 +209,3 @@ static inline bool artis_preempts(const struct artis_policy *policy, u64 vtime, 
 {
 	return artis_before(vtime + policy->preempt_margin_ns, curr_vtime);
 }
-
-#endif /* ARTIS_POLICY_FAIR_H */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Task affinity: a consumer runs where its producers ran last (design: model
- * section 8). Which of them, what if that CPU is busy, and who are producers at
- * all when nobody says so.
+ * section 8): which of them, and what if that CPU is busy.
  *
  * Pure: compiled for BPF and for the host (tests/policy).
  */
-#ifndef ARTIS_POLICY_FOLLOW_H
-#define ARTIS_POLICY_FOLLOW_H
+#pragma once
 
 #include "../abi/consts.h"
 #include "../abi/follow.h"
@@ -38,7 +36,7 @@ static inline u32 artis_who_pid(u64 who)
 
 /* Where a producer ran. */
 struct artis_spot {
-	/* a negative number: nowhere yet */
+	/* an NRT CPU; a negative number: nowhere yet */
 	s32 cpu;
 	/* it runs there now */
 	u32 runs;
@@ -85,59 +83,12 @@ static inline u64 artis_tail_next(u64 tail_ns, u64 ns)
 	return tail_ns - tail_ns / 8 + ns / 8;
 }
 
-/* What a consumer does about the NRT CPU where its producers ran. */
-enum artis_follow_way {
-	ARTIS_FOLLOW_NOT, /* the usual rules */
-	ARTIS_FOLLOW_GO, /* it is idle */
-	ARTIS_FOLLOW_WAIT, /* next there, when who runs there sleeps or its slice ends */
-	ARTIS_FOLLOW_PREEMPT, /* at once, and who runs there makes way */
-};
-
-struct artis_follow_in {
-	/* RT1+ priority of the consumer, and of who runs there; 0: an NRT task */
-	u32 rank;
-	u32 curr_rank;
-	/* nothing runs there, and the CPU was kept for the consumer */
-	bool idle;
-	/* a task of the ext class runs there; else it is between two tasks */
-	bool ext_runs;
-	/* a task of the kernel's real-time classes runs there */
-	bool held;
-	/* nobody waits there who comes before the consumer */
-	bool first;
-	/* who runs there is a producer of the consumer */
-	bool producer;
-	/* and which is expected to sleep soon */
-	bool ends_soon;
-	/* another NRT CPU is idle */
-	bool spare;
-	/* the consumer may preempt by virtual time */
-	bool behind;
-};
-
 /*
- * artis_follow_way - the one rule of following to a CPU that the consumer may use
+ * artis_follow_waits - does a consumer of @rank wait for the task that runs at @s, of @curr_rank?
  *
- * Priorities come first: no RT1+ task waits behind a lower one, or behind a higher one while there
- * are others to preempt. NRT tasks wait for a producer that is about to sleep; for strangers
- * only if they would have to wait elsewhere, too.
+ * For a producer that is about to sleep. RT1+ tasks wait only for one of their own priority.
  */
-static inline enum artis_follow_way artis_follow_way(const struct artis_follow_in *in)
+static inline bool artis_follow_waits(const struct artis_spot *s, u32 rank, u32 curr_rank)
 {
-	if (in->idle)
-		return ARTIS_FOLLOW_GO;
-	if (in->held)
-		return ARTIS_FOLLOW_NOT;
-	if (!in->ext_runs || !in->first)
-		return ARTIS_FOLLOW_NOT;
-	if (in->rank > in->curr_rank)
-		return in->producer || !in->spare ? ARTIS_FOLLOW_PREEMPT : ARTIS_FOLLOW_NOT;
-	if (in->producer && in->ends_soon &&
-	    (!in->rank || in->rank == in->curr_rank))
-		return ARTIS_FOLLOW_WAIT;
-	if (in->rank || in->curr_rank || in->spare)
-		return ARTIS_FOLLOW_NOT;
-	return in->behind ? ARTIS_FOLLOW_PREEMPT : ARTIS_FOLLOW_WAIT;
+	return s->runs && s->ends_soon && (!rank || rank == curr_rank);
 }
-
-#endif /* ARTIS_POLICY_FOLLOW_H */

@@ -7,8 +7,7 @@
  * Pure: compiled for BPF, for the host tests, and read by Rust
  * (src/userspace/model/hist.rs has the same bounds; tests/policy compares).
  */
-#ifndef ARTIS_POLICY_HIST_H
-#define ARTIS_POLICY_HIST_H
+#pragma once
 
 #include "../abi/hist.h"
 
@@ -49,5 +48,3 @@ static inline u64 artis_hist_from(u32 slot)
 {
 	return slot ? 1ULL << (ARTIS_HIST_FIRST + slot - 1) : 0;
 }
-
-#endif /* ARTIS_POLICY_HIST_H */

@@ -11,8 +11,7 @@
  *
  * Pure: compiled for BPF and for the host (tests/policy).
  */
-#ifndef ARTIS_POLICY_LOAD_H
-#define ARTIS_POLICY_LOAD_H
+#pragma once
 
 #include "../abi/stat.h"
 
@@ -131,5 +130,3 @@ static inline bool artis_imbalanced(const struct artis_load *e, const struct art
 	/* divided first: 2^57 x 1000 would not fit, and 1/100 of 2^-12 of a weight is nothing */
 	return artis_load_of(e->weight, e->m) > less + less / 100 * pct;
 }
-
-#endif /* ARTIS_POLICY_LOAD_H */

@@ -9,8 +9,7 @@
  *
  * Pure: compiled for BPF and for the host (tests/policy).
  */
-#ifndef ARTIS_POLICY_PREDICT_H
-#define ARTIS_POLICY_PREDICT_H
+#pragma once
 
 #include "../abi/consts.h"
 #include "../abi/task.h"
@@ -223,5 +222,3 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 	return artis_is_far(policy, now_ns > h->last_ns ? now_ns - h->last_ns : 0,
 			    artis_period(h->period_ns));
 }
-
-#endif /* ARTIS_POLICY_PREDICT_H */

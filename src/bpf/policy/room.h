@@ -11,8 +11,7 @@
  * Pure: compiled for BPF and for the host (tests/policy), where all states of
  * small machines are explored with these very functions.
  */
-#ifndef ARTIS_POLICY_ROOM_H
-#define ARTIS_POLICY_ROOM_H
+#pragma once
 
 #include "fair.h"
 #include "rt1.h"
@@ -189,5 +188,3 @@ static inline enum artis_next artis_next(const struct artis_look *l)
 	       queue == ARTIS_QUEUE_BOUND ? ARTIS_NEXT_BOUND :
 					    ARTIS_NEXT_CALM;
 }
-
-#endif /* ARTIS_POLICY_ROOM_H */

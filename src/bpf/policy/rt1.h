@@ -9,8 +9,7 @@
  *
  * Pure: compiled for BPF and for the host (tests/policy).
  */
-#ifndef ARTIS_POLICY_RT1_H
-#define ARTIS_POLICY_RT1_H
+#pragma once
 
 #include "../abi/consts.h"
 
@@ -85,5 +84,3 @@ static inline bool artis_rt1_throttled(const struct artis_rt1_budget *budget,
 	return budget->second == (u32)(now_ns >> 30) &&
 	       budget->used_ns >= artis_rt1_pct_ns(policy->rt1_budget_pct);
 }
-
-#endif /* ARTIS_POLICY_RT1_H */

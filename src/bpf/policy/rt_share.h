@@ -11,8 +11,7 @@
  *
  * Pure: compiled for BPF and for the host (tests/policy.rs).
  */
-#ifndef ARTIS_POLICY_RT_SHARE_H
-#define ARTIS_POLICY_RT_SHARE_H
+#pragma once
 
 #include "../abi/stat.h"
 
@@ -75,5 +74,3 @@ static inline void artis_share_switch(struct artis_rt_share *s, u64 now_ns, bool
 	s->updated_ns = now_ns;
 	s->in_rt = in_rt;
 }
-
-#endif /* ARTIS_POLICY_RT_SHARE_H */

@@ -7,8 +7,7 @@
  *
  * The queue is an enum artis_queue + 1. All are ordered by virtual time.
  */
-#ifndef ARTIS_QUEUES_DSQ_ID_H
-#define ARTIS_QUEUES_DSQ_ID_H
+#pragma once
 
 _Static_assert(ARTIS_MAX_CPUS <= 1 << 16, "a CPU id must fit below the queue");
 
@@ -16,5 +15,3 @@ static __always_inline u64 dsq_of(u32 queue, u32 where)
 {
 	return (u64)(queue + 1) << 16 | where;
 }
-
-#endif /* ARTIS_QUEUES_DSQ_ID_H */

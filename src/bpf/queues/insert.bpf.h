@@ -8,8 +8,7 @@
  * is on, which looks before it goes idle. One that a real-time task holds does
  * not; its tick kicks another one (events/rt.bpf.h).
  */
-#ifndef ARTIS_QUEUES_INSERT_BPF_H
-#define ARTIS_QUEUES_INSERT_BPF_H
+#pragma once
 
 #include "dsq_id.h"
 #include "pick.bpf.h"
@@ -288,5 +287,3 @@ static __always_inline void offer(struct artis_cpu *c, s32 cpu)
 		offer_group((group + 1 + c->looks_at % (nr_groups - 1)) % nr_groups);
 	}
 }
-
-#endif /* ARTIS_QUEUES_INSERT_BPF_H */

@@ -3,8 +3,7 @@
  * A CPU for a task: an idle one, or one whose task makes way. By masks, so that
  * the work does not grow with the CPUs.
  */
-#ifndef ARTIS_QUEUES_PICK_BPF_H
-#define ARTIS_QUEUES_PICK_BPF_H
+#pragma once
 
 /* CPUs of @of that @p may use, in a mask of this CPU; @all: it may use all of them. */
 static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
@@ -133,5 +132,3 @@ static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
 	else
 		bpf_cpumask_clear_cpu(cpu, of);
 }
-
-#endif /* ARTIS_QUEUES_PICK_BPF_H */

@@ -4,8 +4,7 @@
  * them (policy/rt1.h). Here is what they have besides: turns, a CPU to take from
  * a lower task, and the end of what they may use of a second.
  */
-#ifndef ARTIS_QUEUES_RT1_BPF_H
-#define ARTIS_QUEUES_RT1_BPF_H
+#pragma once
 
 /*
  * Run of an RT1+ task that could be on an RT CPU and is not, so that it goes back soon after
@@ -201,5 +200,3 @@ __noinline bool let_lower_run(s32 cpu, u64 dsq)
 	}
 	return false;
 }
-
-#endif /* ARTIS_QUEUES_RT1_BPF_H */

@@ -3,8 +3,7 @@
  * How a CPU gets its next task: the body of ops.dispatch. Each CPU takes for
  * itself, RT CPUs too; artis_next() says from where.
  */
-#ifndef ARTIS_QUEUES_TAKE_BPF_H
-#define ARTIS_QUEUES_TAKE_BPF_H
+#pragma once
 
 #include "../policy/load.h"
 #include "insert.bpf.h"
@@ -237,5 +236,3 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	else if (t && (l.may_stay || (!l.rt && !returns)))
 		keep(c, cpu, t, prev, queue);
 }
-
-#endif /* ARTIS_QUEUES_TAKE_BPF_H */

@@ -4,8 +4,7 @@
  * nobody watches, events have a budget per CPU and second, and whatever does
  * not get through is counted.
  */
-#ifndef ARTIS_REPORT_DOOR_BPF_H
-#define ARTIS_REPORT_DOOR_BPF_H
+#pragma once
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -72,5 +71,3 @@ static __always_inline void record_end(void *record)
 {
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
-
-#endif /* ARTIS_REPORT_DOOR_BPF_H */

@@ -4,8 +4,7 @@
  * (docs/rules.md) and adoption are applied there. Nothing is attached or written
  * of what nobody has asked for.
  */
-#ifndef ARTIS_REPORT_NEWS_BPF_H
-#define ARTIS_REPORT_NEWS_BPF_H
+#pragma once
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -135,5 +134,3 @@ int BPF_PROG(artis_news_cgroup, struct cgroup *to, const char *path, struct task
 	bpf_ringbuf_submit(n, 0);
 	return 0;
 }
-
-#endif /* ARTIS_REPORT_NEWS_BPF_H */

@@ -3,8 +3,7 @@
  * What userspace cannot read from memory alone: queue lengths now, and the
  * clock that the time stamps are in. And the scheduler's own part of the dump.
  */
-#ifndef ARTIS_REPORT_SAMPLE_BPF_H
-#define ARTIS_REPORT_SAMPLE_BPF_H
+#pragma once
 
 /* Run by the daemon (BPF_PROG_RUN) before it reads the array of CPUs. */
 SEC("syscall")
@@ -60,5 +59,3 @@ void BPF_STRUCT_OPS(artis_dump, struct scx_dump_ctx *dctx)
 			     g->clock[ARTIS_QUEUE_CALM].weight, g->clock[ARTIS_QUEUE_CALM].vtime);
 	}
 }
-
-#endif /* ARTIS_REPORT_SAMPLE_BPF_H */

@@ -4,8 +4,7 @@
  * otherwise. Nothing here writes to the ring buffer but an event that was asked
  * for.
  */
-#ifndef ARTIS_REPORT_TALLY_BPF_H
-#define ARTIS_REPORT_TALLY_BPF_H
+#pragma once
 
 /* The stats of @t; what was under way when nobody watched is forgotten. */
 static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
@@ -326,5 +325,3 @@ int BPF_PROG(artis_sched_waking, struct task_struct *p)
 		tally_ready(t);
 	return 0;
 }
-
-#endif /* ARTIS_REPORT_TALLY_BPF_H */

@@ -5,8 +5,7 @@
  * So 2,000 tasks are 2,000 records at most, however often they switch, and no
  * CPU but the daemon's writes them.
  */
-#ifndef ARTIS_REPORT_WALK_BPF_H
-#define ARTIS_REPORT_WALK_BPF_H
+#pragma once
 
 #include "tally.bpf.h"
 
@@ -95,6 +94,12 @@ static __noinline bool walk_task(struct task_struct *p, bool all)
 	return true;
 }
 
+/* kernel/bpf/task_iter.c; scx's headers do not declare them */
+extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
+			     unsigned int flags) __ksym __weak;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
+
 /* Run by the daemon once in an interval. */
 SEC("syscall")
 int artis_walk(struct artis_walk *walk)
@@ -112,5 +117,3 @@ int artis_walk(struct artis_walk *walk)
 	bpf_rcu_read_unlock();
 	return 0;
 }
-
-#endif /* ARTIS_REPORT_WALK_BPF_H */

@@ -31,11 +31,11 @@ pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Resul
             true => to_json(&rules)?,
             false => rule_list::render(&rules),
         },
-        (Reply::Followers { pairs, more }, CtlCommand::Follow(follow)) if follow.list => {
+        (Reply::Followers { pairs }, CtlCommand::Follow(follow)) if follow.list => {
             if follow.json {
                 serde_json::to_string_pretty(&pairs).context("writing JSON")? + "\n"
             } else {
-                followers::render(&pairs, more)
+                followers::render(&pairs)
             }
         }
         (

@@ -3,8 +3,8 @@
 
 use super::Following;
 
-/// Renders the pairs; every line ends with a line feed. `more`: there are others.
-pub fn render(pairs: &[Following], more: bool) -> String {
+/// Renders the pairs; every line ends with a line feed.
+pub fn render(pairs: &[Following]) -> String {
     if pairs.is_empty() {
         return "nobody follows anybody\n".to_owned();
     }
@@ -23,9 +23,6 @@ pub fn render(pairs: &[Following], more: bool) -> String {
     for [id, name, other, other_name] in &rows {
         text += &format!("{id:>ids$}  {name:<names$}  {other:>others$}  {other_name}\n");
     }
-    if more {
-        text.push_str("and more, which are not told\n");
-    }
     text
 }
 
@@ -41,12 +38,12 @@ mod tests {
             producer,
             producer_comm: "w".into(),
         };
-        assert_eq!(render(&[], false), "nobody follows anybody\n");
+        assert_eq!(render(&[]), "nobody follows anybody\n");
         assert_eq!(
-            render(&[pair(12, 7), pair(5, 1234)], true),
+            render(&[pair(12, 7), pair(5, 1234)]),
             "CONSUMER  NAME    FOLLOWS  NAME\n      \
              12  mixer0        7  w\n       \
-             5  mixer0     1234  w\nand more, which are not told\n"
+             5  mixer0     1234  w\n"
         );
     }
 }

@@ -173,8 +173,6 @@ pub enum Reply {
     Followers {
         /// Who follows whom.
         pairs: Vec<Following>,
-        /// There are more than these.
-        more: bool,
     },
     /// To the others.
     Done {

@@ -35,11 +35,11 @@ pub trait Follows {
     /// When BPF does not take it.
     fn follow(&mut self, consumer: i32, producers: &[i32]) -> Result<Followed>;
 
-    /// Who follows whom, and whether there are more than are told.
+    /// Which task follows which.
     ///
     /// # Errors
-    /// When BPF cannot be asked.
-    fn followers(&self) -> Result<(Vec<Following>, bool)>;
+    /// When BPF or /proc cannot be asked.
+    fn followers(&self) -> Result<Vec<Following>>;
 }
 
 /// Does what `scx_artis ctl follow` asks for.
@@ -98,8 +98,7 @@ pub fn answer(
 /// # Errors
 /// When BPF cannot be asked.
 pub fn list(scheduler: &impl Follows) -> Result<Reply, Failure> {
-    let (pairs, more) = scheduler.followers()?;
-    Ok(Reply::Followers { pairs, more })
+    Ok(Reply::Followers { pairs: scheduler.followers()? })
 }
 
 #[cfg(test)]
@@ -125,8 +124,8 @@ mod tests {
             Ok(Followed::Done { before, cpus, realtime: consumer == 9 })
         }
 
-        fn followers(&self) -> Result<(Vec<Following>, bool)> {
-            Ok((Vec::new(), true))
+        fn followers(&self) -> Result<Vec<Following>> {
+            Ok(Vec::new())
         }
     }
 

@@ -15,7 +15,7 @@ pub mod c {
 pub mod replay;
 
 pub use c::{
-    artis_facts as Facts, artis_follow_in as FollowIn, artis_history as History,
+    artis_facts as Facts, artis_history as History,
     artis_load as Load, artis_look as Look, artis_policy as Policy, artis_rouse_in as RouseIn,
     artis_rt_share as RtShare, artis_rt1_budget as Rt1Budget, artis_run as Run, artis_spot as Spot,
 };
@@ -76,7 +76,7 @@ functions! {
     spot_is_better = artis_spot_is_better(s: &Spot, best: &Spot) -> bool;
     follow_is_active = artis_follow_is_active(turn: u32, now: u32) -> bool;
     tail_next = artis_tail_next(tail_ns: u64, ns: u64) -> u64;
-    follow_way = artis_follow_way(facts: &FollowIn) -> u32;
+    follow_waits = artis_follow_waits(spot: &Spot, rank: u32, curr_rank: u32) -> bool;
     may_use_rt = artis_may_use_rt(facts: &Facts) -> bool;
     queue_of = artis_queue_of(facts: &Facts) -> u32;
     may_wait = artis_may_wait(facts: &Facts, queue: u32, place: u32) -> bool;

@@ -2,12 +2,6 @@
 //! Task affinity: which CPU a consumer follows to, and what if it is busy.
 
 use artis_policy::*;
-use proptest::prelude::*;
-
-const GO: u32 = c::ARTIS_FOLLOW_GO;
-const NOT: u32 = c::ARTIS_FOLLOW_NOT;
-const WAIT: u32 = c::ARTIS_FOLLOW_WAIT;
-const PREEMPT: u32 = c::ARTIS_FOLLOW_PREEMPT;
 
 fn spot(cpu: i32, ran_ns: u64) -> Spot {
     Spot { cpu, ran_ns, ..Spot::default() }
@@ -63,96 +57,14 @@ fn the_tail_is_a_mean() {
     assert!(calmed < limit, "and it is forgotten soon: {calmed}");
 }
 
-/// A producer of the consumer runs there, and sleeps soon; another NRT CPU is idle.
-fn behind_its_producer() -> FollowIn {
-    FollowIn {
-        ext_runs: true,
-        first: true,
-        producer: true,
-        ends_soon: true,
-        spare: true,
-        ..FollowIn::default()
-    }
-}
-
 #[test]
-fn an_nrt_consumer_waits_for_what_ends_soon() {
-    let soon = behind_its_producer();
-    assert_eq!(follow_way(&soon), WAIT);
-    for (elsewhere, why) in [
-        (FollowIn { ends_soon: false, ..soon }, "the producer goes on, another CPU is idle"),
-        (FollowIn { producer: false, ..soon }, "a stranger runs there, another CPU is idle"),
-        (FollowIn { first: false, ..soon }, "others come first there"),
-        (FollowIn { held: true, ..soon }, "a real-time task runs there"),
-        (FollowIn { ext_runs: false, ..soon }, "another CPU is idle"),
-    ] {
-        assert_eq!(follow_way(&elsewhere), NOT, "{why}");
-    }
-    assert_eq!(follow_way(&FollowIn { idle: true, ..FollowIn::default() }), GO);
-}
-
-#[test]
-fn where_all_have_to_wait_it_waits_near_its_data() {
-    let stranger = FollowIn { producer: false, spare: false, ..behind_its_producer() };
-    assert_eq!(follow_way(&stranger), WAIT);
-    assert_eq!(follow_way(&FollowIn { behind: true, ..stranger }), PREEMPT);
-    let later = FollowIn { first: false, ..stranger };
-    assert_eq!(follow_way(&later), NOT, "others come first, here and elsewhere");
-    assert_eq!(follow_way(&FollowIn { first: true, ext_runs: false, ..later }), NOT);
-    assert_eq!(follow_way(&FollowIn { held: true, ..later }), NOT, "who knows for how long");
-    assert_eq!(follow_way(&FollowIn { rank: 1, ..later }), NOT);
-    let rt1_stranger = FollowIn { curr_rank: 1, behind: true, ..stranger };
-    assert_eq!(follow_way(&rt1_stranger), NOT, "who knows for how long");
-}
-
-#[test]
-fn priorities_come_first() {
-    let at = |rank, curr_rank| FollowIn { rank, curr_rank, ..behind_its_producer() };
-    assert_eq!(follow_way(&at(50, 0)), PREEMPT);
-    assert_eq!(follow_way(&at(50, 49)), PREEMPT);
-    assert_eq!(follow_way(&at(50, 50)), WAIT, "as the user said");
-    assert_eq!(follow_way(&at(50, 51)), NOT);
-    assert_eq!(follow_way(&at(0, 51)), WAIT);
-    let stranger = FollowIn { producer: false, ..at(50, 10) };
-    assert_eq!(follow_way(&stranger), NOT, "an idle CPU disturbs nobody");
-    assert_eq!(follow_way(&FollowIn { spare: false, ..stranger }), PREEMPT);
-}
-
-fn any_in() -> impl Strategy<Value = FollowIn> {
-    let flags = prop::array::uniform8(any::<bool>());
-    (0..4u32, 0..4u32, flags).prop_map(|(rank, curr_rank, f)| FollowIn {
-        rank,
-        curr_rank,
-        idle: f[0],
-        ext_runs: f[1],
-        first: f[2],
-        producer: f[3],
-        ends_soon: f[4],
-        spare: f[5],
-        behind: f[6],
-        held: f[7],
-    })
-}
-
-proptest! {
-    #[test]
-    fn nobody_higher_makes_way_and_no_rt1_waits_behind_a_lower(facts in any_in()) {
-        let way = follow_way(&facts);
-        if way == PREEMPT {
-            prop_assert!(facts.rank >= facts.curr_rank && facts.ext_runs && facts.first);
-            prop_assert!(facts.rank > facts.curr_rank || (facts.rank == 0 && facts.behind));
-        }
-        if way == WAIT && facts.rank > 0 {
-            prop_assert!(facts.rank == facts.curr_rank && facts.producer && facts.ends_soon);
-        }
-        if facts.held && !facts.idle {
-            prop_assert_eq!(way, NOT);
-        }
-        if !facts.idle && (!facts.first || !facts.ext_runs) {
-            prop_assert_eq!(way, NOT, "its place there would not be the next");
-        }
-        if way == WAIT && facts.spare {
-            prop_assert!(facts.producer && facts.ends_soon, "a CPU is idle");
-        }
-    }
+fn a_consumer_waits_for_a_producer_of_its_rank_that_ends_soon() {
+    let soon = Spot { runs: 1, ends_soon: 1, ..spot(1, 10) };
+    assert!(follow_waits(&soon, 0, 0));
+    assert!(follow_waits(&soon, 0, 51), "an NRT task waits for any");
+    assert!(follow_waits(&soon, 50, 50), "as the user said");
+    assert!(!follow_waits(&soon, 50, 49), "no RT1+ task waits for a lower one");
+    assert!(!follow_waits(&soon, 50, 51));
+    assert!(!follow_waits(&Spot { ends_soon: 0, ..soon }, 0, 0), "it goes on");
+    assert!(!follow_waits(&Spot { runs: 0, ..soon }, 0, 0), "another task runs there");
 }

@@ -67,11 +67,11 @@ impl Follows for Fake {
         Ok(Followed::Done { before: 0, cpus: 4, realtime: false })
     }
 
-    fn followers(&self) -> Result<(Vec<Following>, bool)> {
+    fn followers(&self) -> Result<Vec<Following>> {
         let comm = |name: &str| name.to_owned();
         let (consumer_comm, producer_comm) = (comm("mixer"), comm("wave"));
         let pair = Following { consumer: 8, consumer_comm, producer: 7, producer_comm };
-        Ok((vec![pair], false))
+        Ok(vec![pair])
     }
 }
 
