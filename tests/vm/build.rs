@@ -13,6 +13,7 @@ fn main() {
         ("occupancy", "observer"),
         ("locks", "locks"),
         ("moves", "moves"),
+        ("programs", "programs"),
         ("hold", "observer"),
         ("wakes", "observer"),
         ("plain", "observer"),

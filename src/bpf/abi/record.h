@@ -30,18 +30,6 @@ enum artis_watch {
 	ARTIS_WATCH_RUNS = 4, /* runs, one by one */
 };
 
-/* Class of a task, as it is treated. */
-enum artis_class {
-	ARTIS_CLASS_NRT = 0, /* ext class: may compute anywhere, evicted from RT CPUs */
-	ARTIS_CLASS_BOUND =
-		1, /* ext class, may not leave the CPUs of its affinity: RT CPUs only, or one */
-	ARTIS_CLASS_KERNEL = 2, /* kernel thread of the ext class */
-	ARTIS_CLASS_RT0 = 3, /* rt or dl class, bound to RT CPUs */
-	ARTIS_CLASS_RT_FREE = 4, /* rt or dl class, may run on NRT CPUs, too */
-	ARTIS_CLASS_KERNEL_RT = 5, /* kernel thread of the rt, dl or stop class */
-	ARTIS_CLASS_RT1 = 6, /* RT1+: ext class, by priority, before all NRT tasks */
-};
-
 struct artis_record {
 	/* enum artis_record_kind */
 	u16 kind;
@@ -70,8 +58,8 @@ struct artis_task_record {
 	s32 nice;
 	/* CPU where it ran last or runs */
 	s32 cpu;
-	/* enum artis_class */
-	u8 class;
+	/* a kernel thread, or a thread that a process lends to the kernel */
+	u8 kernel;
 	/* this is its last record */
 	u8 exited;
 	/* it runs, or waits for a CPU */
@@ -95,44 +83,21 @@ struct artis_task_record {
 	struct artis_task_stats stats;
 };
 
-struct artis_eviction_record {
+/* An eviction, a move, or a run, which ends at head.time_ns. */
+struct artis_event_record {
 	struct artis_record head;
 	u32 pid;
-	/* see enum artis_causes */
-	u32 cause;
+	/* EVICTION: see enum artis_causes; MOVE: enum artis_stat, ARTIS_NR_STATS is the kernel */
+	u32 what;
 	u16 from;
 	u16 to;
-	u32 pad;
+	/* RUN: of a real-time task */
+	u32 rt;
 	char comm[16];
-	/* the attempt, and when it left the RT CPU; head.time_ns is when it ran on */
-	u64 entry_ns;
-	u64 left_ns;
-};
-
-struct artis_move_record {
-	struct artis_record head;
-	u32 pid;
-	/* enum artis_stat: what sent it there; ARTIS_NR_STATS: the kernel did */
-	u32 why;
-	u16 from;
-	u16 to;
-	u32 pad;
-	char comm[16];
-	/* how long it had waited for a CPU, ns */
-	u64 wait_ns;
-};
-
-struct artis_run_record {
-	struct artis_record head;
-	u32 pid;
-	u16 cpu;
-	/* a real-time task */
-	u8 rt;
-	/* it goes on to wait for a CPU, and does not sleep */
-	u8 runnable;
-	char comm[16];
-	/* head.time_ns is its end */
+	/* the attempt; when it began to wait for a CPU; when it began to run */
 	u64 begin_ns;
+	/* EVICTION: when it left the RT CPU */
+	u64 left_ns;
 };
 
 /* What a walk over all tasks is told, and what it says (BPF_PROG_RUN). */

@@ -88,7 +88,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	if (unlikely(t->follow))
 		follow_stopped(p, cpu);
 	if (watches(ARTIS_WATCH_TASKS))
-		tally_ends(c, cpu, t, p, runnable);
+		tally_ends(c, cpu, t, p);
 	if (unlikely(c->evict_cause)) {
 		t->stats.evictions++;
 		tally_add_cause(&t->stats, c->evict_cause, 0, 1);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The load of a seat, knowing what real-time tasks take (design: model section 5).
+ * The load of a group of CPUs, knowing what real-time tasks take (design: model
+ * section 5): the weight of its runnable tasks times M, the inverse of what
+ * real-time tasks leave of its CPUs. Of one whole CPU M = 1 / (1 - RT).
  *
- * A seat is one RT CPU, or the NRT CPUs that share a queue. Its load is the
- * weight of the tasks that share it, times M, the inverse of what real-time
- * tasks leave of it: M = 1 / (1 - RT) of one whole CPU.
- *
- * M has 20 fraction bits. The thesis's code computes it as an integer, so that
- * any RT below 0.5 had no effect at all.
- *
- * Pure: compiled for BPF and for the host (tests/policy).
+ * M has 20 fraction bits: as an integer, which it is in the thesis's code, it is 1
+ * for any RT below 0.5. Pure: compiled for BPF and for the host (tests/policy).
  */
 #pragma once
 
@@ -18,90 +14,59 @@
 #define ARTIS_M_SHIFT 20
 /* Of one CPU of full capacity: the thesis caps RT at 0.9846. */
 #define ARTIS_M_CAP 65
-/* The greatest CPU of a machine, the unit of its topology. */
+/* Capacity of the greatest CPU of a machine. Known machines have none below 130. */
 #define ARTIS_CAPACITY_ONE 1024
-/* Less counts as so much, so that M stays below 2^32. The least CPU of known machines has 130. */
 #define ARTIS_CAPACITY_MIN 32
 /* What a CPU leaves, in whole CPUs, has 30 fraction bits. */
 #define ARTIS_POWER_SHIFT 30
 #define ARTIS_M_MAX ((u64)ARTIS_M_CAP * (ARTIS_CAPACITY_ONE / ARTIS_CAPACITY_MIN) << ARTIS_M_SHIFT)
 
 /* Weights above this count as this: a hundred million tasks of nice 0. */
-#define ARTIS_SEAT_WEIGHT_MAX 10000000000ULL
+#define ARTIS_LOAD_WEIGHT_MAX 10000000000ULL
 /* Fraction bits of a load, in units of weight: 2^33.3 x 2^31.1 / 2^8 fits. */
 #define ARTIS_LOAD_SHIFT 12
 
 /* A group of CPUs as balancing sees it. */
 struct artis_load {
-	/* sum of the weights of its runnable ext tasks, running and queued; 100 is one of nice 0 */
+	/* sum of the weights of its runnable ext tasks; 100 is one of nice 0 */
 	u64 weight;
-	/* artis_m_of_power() of what real-time tasks leave of its CPUs */
+	/* artis_m_of_power() of its CPUs */
 	u32 m;
 	u32 pad;
 };
 
 /*
- * artis_free_share - what real-time tasks leave of a CPU, in ARTIS_SHARE_ONE
+ * artis_power_of - what a CPU leaves to ext tasks, in whole CPUs; those of a group add up
  *
- * Never less than 1 / ARTIS_M_CAP, rounded up so that M does not pass the cap.
- */
-static inline u64 artis_free_share(u32 share_avg)
-{
-	u64 least = ARTIS_SHARE_ONE / ARTIS_M_CAP + 1;
-	u64 free = share_avg < ARTIS_SHARE_ONE ? ARTIS_SHARE_ONE - share_avg : 0;
-
-	return free < least ? least : free;
-}
-
-static inline u64 artis_capacity_of(u32 capacity)
-{
-	if (capacity < ARTIS_CAPACITY_MIN)
-		return ARTIS_CAPACITY_MIN;
-	return capacity > ARTIS_CAPACITY_ONE ? ARTIS_CAPACITY_ONE : capacity;
-}
-
-/*
- * artis_power_of - what a CPU leaves to ext tasks, in whole CPUs
- *
- * @share_avg: average real-time share, 0 to ARTIS_SHARE_ONE
+ * @share_avg: average real-time share, 0 to ARTIS_SHARE_ONE; never all of the CPU is taken
  * @capacity: 1 to 1024
- *
- * Returns ARTIS_POWER_SHIFT fraction bits; those of a group add up.
  */
 static inline u64 artis_power_of(u32 share_avg, u32 capacity)
 {
+	u64 free = share_avg < ARTIS_SHARE_ONE ? ARTIS_SHARE_ONE - share_avg : 0;
+	u64 least = ARTIS_SHARE_ONE / ARTIS_M_CAP + 1;
+
+	if (capacity < ARTIS_CAPACITY_MIN)
+		capacity = ARTIS_CAPACITY_MIN;
+	if (capacity > ARTIS_CAPACITY_ONE)
+		capacity = ARTIS_CAPACITY_ONE;
 	/* 2^30 x 2^10: the capacity's ten bits go */
-	return artis_free_share(share_avg) * artis_capacity_of(capacity) >> 10;
+	return (free < least ? least : free) * capacity >> 10;
 }
 
 /* artis_m_of_power - M of CPUs that leave @power in sum; of none, the greatest there is */
 static inline u32 artis_m_of_power(u64 power)
 {
-	u64 m;
+	u64 m = power ? (1ULL << (ARTIS_POWER_SHIFT + ARTIS_M_SHIFT)) / power : ARTIS_M_MAX;
 
-	if (!power)
-		return ARTIS_M_MAX;
-	m = (1ULL << (ARTIS_POWER_SHIFT + ARTIS_M_SHIFT)) / power;
 	return m < ARTIS_M_MAX ? m : ARTIS_M_MAX;
 }
 
-/* artis_m_of - M of one CPU: 1024 / capacity / (1 - share), with ARTIS_M_SHIFT fraction bits */
-static inline u32 artis_m_of(u32 share_avg, u32 capacity)
-{
-	u64 left = artis_free_share(share_avg) * artis_capacity_of(capacity);
-
-	return (1ULL << (ARTIS_POWER_SHIFT + ARTIS_M_SHIFT + 10)) / left;
-}
-
-/*
- * artis_load_of - weight x M, with ARTIS_LOAD_SHIFT fraction bits
- *
- * @weight counts up to ARTIS_SEAT_WEIGHT_MAX; @m is at most ARTIS_M_MAX.
- */
+/* artis_load_of - weight x M, with ARTIS_LOAD_SHIFT fraction bits; @m is at most ARTIS_M_MAX */
 static inline u64 artis_load_of(u64 weight, u32 m)
 {
-	if (weight > ARTIS_SEAT_WEIGHT_MAX)
-		weight = ARTIS_SEAT_WEIGHT_MAX;
+	if (weight > ARTIS_LOAD_WEIGHT_MAX)
+		weight = ARTIS_LOAD_WEIGHT_MAX;
 	/* in halves: the product has up to 65 bits */
 	return ((weight >> 32) * m << (32 - (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT))) +
 	       ((u64)(u32)weight * m >> (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT));
@@ -119,9 +84,9 @@ static inline bool artis_relieves(const struct artis_load *from, const struct ar
 }
 
 /*
- * artis_imbalanced - does the load of @e exceed that of @r by more than @pct percent?
+ * artis_imbalanced - does the load of @e exceed that of @r by more than @pct percent, at most 1000?
  *
- * @pct: at most 1000. Of two idle groups neither exceeds the other.
+ * Of two idle groups neither exceeds the other.
  */
 static inline bool artis_imbalanced(const struct artis_load *e, const struct artis_load *r, u32 pct)
 {

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who will enter the kernel soon? (design: model section 4.)
- *
- * Of each task is remembered t_d, the time of its last attempt, and P, the mean
- * time between attempts, both by the clock and in the task's own run time. Run
- * time matters: a task that waits in a queue shows nothing of what it will do
- * next, and by the clock every task that waits for long enough looks calm.
- *
- * Pure: compiled for BPF and for the host (tests/policy).
+ * Is a task about to enter the kernel? (design: model section 4.) Of each task are
+ * remembered t_d, the time of its last attempt, P, the mean time between attempts, and
+ * the least of the last intervals in its own run time: by the clock every task that
+ * waits for long enough looks calm. Pure: compiled for BPF and for the host (tests/policy).
  */
 #pragma once
 
@@ -15,9 +11,8 @@
 #include "../abi/task.h"
 
 /*
- * Fraction bits of period_ns and period_run_ns in struct artis_history. With
- * whole ns the mean would stick as soon as its step rounds to nothing: at a
- * weight of 2047/2048 already 1 us off the truth. Read them by artis_period().
+ * Fraction bits of the means in struct artis_history, which artis_period() reads. In whole ns a mean
+ * would stick when its step rounds to nothing: at a weight of 2047/2048 1 us off the truth.
  */
 #define ARTIS_PERIOD_SHIFT 8
 /* 17 s: whoever attempts more seldom is as calm as can be */
@@ -87,9 +82,8 @@ static inline u64 artis_mix(u64 past, u64 fresh, u64 weight)
 /*
  * artis_period_next - the mean interval after @n more that add up to @sum_ns
  *
- * The first interval known becomes the mean as it is. To grow from 0 with the
- * thesis's weight of e^(-1/100) would take hundreds of attempts, during which
- * every task would look as if it attempted all the time.
+ * The first interval is the mean: from 0, with the thesis's weight of e^(-1/100), it would take
+ * hundreds of attempts, during which every task looked as if it attempted all the time.
  */
 static inline u64 artis_period_next(u64 period, u64 sum_ns, u32 n, u32 past)
 {
@@ -114,8 +108,7 @@ static inline u64 artis_period_next(u64 period, u64 sum_ns, u32 n, u32 past)
 /*
  * artis_least_next - the least of the last intervals after one more of @interval_ns
  *
- * As a minimum over a window, but for the window: it follows the shortest interval at once and
- * longer ones by and by, doubling in 22 attempts.
+ * It follows a shorter interval at once and longer ones by and by, doubling in 22 attempts.
  */
 static inline u64 artis_least_next(u64 least_ns, u64 interval_ns)
 {
@@ -130,10 +123,8 @@ static inline u64 artis_least_next(u64 least_ns, u64 interval_ns)
 /*
  * artis_history_note - remember what a task did in @run
  *
- * Only the first attempt of a run is stamped, the others are counted: that is
- * all that the entry hook can afford. They are taken as equally spaced up to
- * the end of the run, so the last lies one space before the end; of a single
- * attempt that is exact.
+ * Only the first attempt of a run is stamped, which is all that the entry hook can afford. The others
+ * are taken as equally spaced up to the end of the run: the last lies one space before it.
  */
 static inline void artis_history_note(struct artis_history *h, const struct artis_policy *policy,
 				      const struct artis_run *run)
@@ -209,10 +200,9 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 	u64 long_ns = policy->predict_c_ns * policy->predict_k;
 
 	/*
-	 * The mean is not what a burst is like: one long pause makes fifty short intervals look far
-	 * apart. Of regular and irregular tasks replayed (tests/policy/examples/replay.rs), the rule
-	 * below wastes a sixth of the moves to RT CPUs that the mean in own run time wastes, and
-	 * misses no more calm.
+	 * The mean tells nothing of bursts: one long pause makes fifty short intervals look far apart.
+	 * Replayed (tests/policy/examples/replay.rs), this rule wastes a sixth of the moves that the
+	 * mean in own run time wastes, and misses no more calm.
 	 */
 	if (policy->predict_rule == ARTIS_PREDICT_LEAST)
 		return h->least_run_ns > h->quiet_run_ns + policy->predict_c_ns ||

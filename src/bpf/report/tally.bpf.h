@@ -163,47 +163,39 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 	return wait_ns;
 }
 
-/* An evicted task has arrived on NRT CPU @cpu. */
-static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
-					  const struct task_struct *p, u64 now_ns)
+/* Tells an event of @kind, if @watch is wanted. Global: verified once in each program. */
+__noinline int tell_event(struct task_struct *p __arg_trusted, struct artis_event_record *e __arg_nonnull,
+			  u32 watch, u32 kind)
 {
-	struct artis_eviction_record *r;
+	struct artis_event_record *r;
 
-	hist_add(&c->arrival, now_ns > s->evict_entry_ns ? now_ns - s->evict_entry_ns : 0);
-	r = event_begin(c, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION, sizeof(*r), now_ns);
-	if (r) {
-		r->pid = p->pid;
-		r->cause = s->evict_cause;
-		r->from = s->evict_from;
-		r->to = cpu;
-		r->pad = 0;
-		__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-		r->entry_ns = s->evict_entry_ns;
-		r->left_ns = s->evict_left_ns;
-		record_end(r);
-	}
-	s->evict_entry_ns = 0;
+	r = event_begin(this_cpu(), watch, kind, sizeof(*r), e->head.time_ns);
+	if (!r)
+		return 0;
+	e->head = r->head;
+	*r = *e;
+	r->pid = p->pid;
+	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
+	record_end(r);
+	return 0;
 }
 
-/* A task that ran elsewhere before begins to run on @cpu. */
-static __always_inline void tally_moved(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
-					const struct task_struct *p, u32 why, u64 wait_ns,
-					u64 now_ns)
+/* An evicted task has arrived on NRT CPU @cpu. */
+static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
+					  struct task_struct *p, u64 now_ns)
 {
-	struct artis_move_record *r;
+	struct artis_event_record e = {
+		.head.time_ns = now_ns,
+		.what = s->evict_cause,
+		.from = s->evict_from,
+		.to = cpu,
+		.begin_ns = s->evict_entry_ns,
+		.left_ns = s->evict_left_ns,
+	};
 
-	r = event_begin(c, ARTIS_WATCH_EVENTS, ARTIS_RECORD_MOVE, sizeof(*r), now_ns);
-	if (r) {
-		r->pid = p->pid;
-		r->why = why;
-		r->from = s->cpu;
-		r->to = cpu;
-		r->pad = 0;
-		__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-		r->wait_ns = wait_ns;
-		record_end(r);
-	}
-	s->cpu = cpu;
+	hist_add(&c->arrival, now_ns > s->evict_entry_ns ? now_ns - s->evict_entry_ns : 0);
+	tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION);
+	s->evict_entry_ns = 0;
 }
 
 /* Ext task @p begins to run on @c, which is @cpu. */
@@ -224,34 +216,37 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 		tally_arrived(c, cpu, s, p, now_ns);
 		why = ARTIS_STAT_EVICTION;
 	}
-	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1)
-		tally_moved(c, cpu, s, p, why, wait_ns, now_ns);
+	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1) {
+		struct artis_event_record e = {
+			.head.time_ns = now_ns,
+			.what = why,
+			.from = s->cpu,
+			.to = cpu,
+			.begin_ns = now_ns - wait_ns,
+		};
+
+		/* a task that ran elsewhere before */
+		tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_MOVE);
+		s->cpu = cpu;
+	}
 	s->why = ARTIS_NR_STATS;
 }
 
-/* The run of @p that began at @begin_ns on @c is over. */
-static __always_inline void tell_run(struct artis_cpu *c, s32 cpu, const struct task_struct *p,
-				     bool rt, bool runnable, u64 begin_ns, u64 now_ns)
+/* The run of @p that began at @begin_ns on @cpu is over. */
+static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u64 begin_ns,
+				     u64 now_ns)
 {
-	struct artis_run_record *r;
+	struct artis_event_record e = {
+		.head.time_ns = now_ns, .from = cpu, .to = cpu, .rt = rt, .begin_ns = begin_ns,
+	};
 
-	if (!begin_ns)
-		return;
-	r = event_begin(c, ARTIS_WATCH_RUNS, ARTIS_RECORD_RUN, sizeof(*r), now_ns);
-	if (!r)
-		return;
-	r->pid = p->pid;
-	r->cpu = cpu;
-	r->rt = rt;
-	r->runnable = runnable;
-	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-	r->begin_ns = begin_ns;
-	record_end(r);
+	if (begin_ns)
+		tell_event(p, &e, ARTIS_WATCH_RUNS, ARTIS_RECORD_RUN);
 }
 
 /* Ext task @p stops on @c, which is @cpu; @c still has the eviction that is the reason, if one is. */
 static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_task *t,
-				  struct task_struct *p, bool runnable)
+				  struct task_struct *p)
 {
 	struct artis_task_stats *s = stats_of(t);
 	u64 now_ns = scx_bpf_now();
@@ -268,7 +263,7 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 		s->evict_entry_ns = c->section_since_ns;
 		s->evict_left_ns = now_ns;
 	}
-	tell_run(c, cpu, p, false, runnable, c->run_since_ns, now_ns);
+	tell_run(cpu, p, false, c->run_since_ns, now_ns);
 	c->run_since_ns = 0;
 }
 
@@ -309,7 +304,7 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 		ran_ns = held_ns;
 	if ((s64)ran_ns > 0)
 		stats_of(t)->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
-	tell_run(c, cpu, p, true, false, c->rt_since_ns, now_ns);
+	tell_run(cpu, p, true, c->rt_since_ns, now_ns);
 }
 
 /* A real-time task is woken: its wait begins in its waker, with the interrupt that is to come. */

@@ -9,21 +9,6 @@
 
 #include "tally.bpf.h"
 
-/* How @p is treated, which may run on NRT CPUs or may not. */
-static __always_inline u8 class_of(const struct task_struct *p, u32 rt1, bool movable)
-{
-	if (is_realtime(p)) {
-		if (p->flags & PF_KTHREAD)
-			return ARTIS_CLASS_KERNEL_RT;
-		return movable ? ARTIS_CLASS_RT_FREE : ARTIS_CLASS_RT0;
-	}
-	if (is_kernel_task(p))
-		return ARTIS_CLASS_KERNEL;
-	if (rt1)
-		return ARTIS_CLASS_RT1;
-	return movable && p->nr_cpus_allowed > 1 ? ARTIS_CLASS_NRT : ARTIS_CLASS_BOUND;
-}
-
 /* Writes the record of @p. False: there was no room, which is counted. */
 static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bool exited)
 {
@@ -48,7 +33,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	/* not as @t remembers: real-time tasks change theirs without a word to us */
 	r->movable = bpf_cpumask_intersects(p->cpus_ptr, nrt);
 	r->rt_allowed = bpf_cpumask_intersects(p->cpus_ptr, rt);
-	r->class = class_of(p, t->rt1, r->movable);
+	r->kernel = is_kernel_task(p);
 	r->exited = exited;
 	r->runnable = !p->__state; /* TASK_RUNNING */
 	r->calm = is_calm(t);

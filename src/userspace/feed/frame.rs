@@ -7,9 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::abi::bindings as abi;
-use crate::abi::bindings::{
-    artis_eviction_record, artis_move_record, artis_run_record, artis_task_record,
-};
+use crate::abi::bindings::{artis_event_record, artis_task_record};
 use crate::model::{Begin, Lost, Reading};
 
 /// Length of a head, bytes.
@@ -78,11 +76,11 @@ pub enum Record {
     /// See [`kind::TASK`].
     Task(Box<artis_task_record>),
     /// See [`kind::EVICTION`].
-    Eviction(artis_eviction_record),
+    Eviction(artis_event_record),
     /// See [`kind::MOVE`].
-    Move(artis_move_record),
+    Move(artis_event_record),
     /// See [`kind::RUN`].
-    Run(artis_run_record),
+    Run(artis_event_record),
     /// See [`kind::BEGIN`].
     Begin(Box<Begin>),
     /// See [`kind::READING`].
@@ -102,11 +100,7 @@ unsafe trait Plain: Copy {}
 // SAFETY: integers, arrays and structs of integers; record.h says so.
 unsafe impl Plain for artis_task_record {}
 // SAFETY: as above.
-unsafe impl Plain for artis_eviction_record {}
-// SAFETY: as above.
-unsafe impl Plain for artis_move_record {}
-// SAFETY: as above.
-unsafe impl Plain for artis_run_record {}
+unsafe impl Plain for artis_event_record {}
 
 impl<'a> Frame<'a> {
     /// Splits the first frame off `bytes`. `None`: it is not all there yet.

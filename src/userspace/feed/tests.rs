@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::frame::{HEAD, encode, kind, put};
 use super::*;
-use crate::abi::bindings::{artis_eviction_record, artis_task_record};
+use crate::abi::bindings::{artis_event_record, artis_task_record};
 use crate::model::{Begin, Reading, What};
 
 /// More than anything here takes, however busy the machine.
@@ -28,7 +28,7 @@ fn interval(second: u64, begins: bool) -> Vec<u8> {
     let mut task = vec![0; size_of::<artis_task_record>() - HEAD];
     task[..4].copy_from_slice(&7u32.to_ne_bytes()); // its pid
     put(&mut frames, kind::TASK, now_ns, &task);
-    let mut eviction = vec![0; size_of::<artis_eviction_record>() - HEAD];
+    let mut eviction = vec![0; size_of::<artis_event_record>() - HEAD];
     eviction[..4].copy_from_slice(&7u32.to_ne_bytes());
     put(&mut frames, kind::EVICTION, now_ns, &eviction);
     encode(&mut frames, kind::READING, now_ns, &Reading { now_ns, ..Reading::default() });

@@ -71,7 +71,7 @@ pub(super) fn update(
         pid: record.pid.into(),
         tgid: record.tgid.into(),
         comm: name(&record.comm),
-        class: class_name(record.class.into()).into(),
+        class: class_name(record).into(),
         policy: policy_name(record.policy).into(),
         rt_prio: rt_prio(record),
         rt1: record.rt1.into(),
@@ -189,16 +189,17 @@ pub(super) fn name(comm: &[std::ffi::c_char]) -> String {
     printable(&comm.iter().map(|byte| byte.to_ne_bytes()[0]).collect::<Vec<_>>())
 }
 
-fn class_name(class: abi::artis_class) -> &'static str {
-    match class {
-        abi::artis_class_ARTIS_CLASS_NRT => "NRT",
-        abi::artis_class_ARTIS_CLASS_BOUND => "bound",
-        abi::artis_class_ARTIS_CLASS_KERNEL => "kernel",
-        abi::artis_class_ARTIS_CLASS_RT0 => "RT0",
-        abi::artis_class_ARTIS_CLASS_RT_FREE => "RT",
-        abi::artis_class_ARTIS_CLASS_KERNEL_RT => "kernel RT",
-        abi::artis_class_ARTIS_CLASS_RT1 => "RT1+",
-        _ => "?",
+fn class_name(record: &artis_task_record) -> &'static str {
+    // lower priorities are those of the fair and the ext class (include/linux/sched/prio.h)
+    let (realtime, kernel, movable) = (record.prio < 100, record.kernel != 0, record.movable != 0);
+    match () {
+        () if realtime && kernel => "kernel RT",
+        () if realtime && movable => "RT",
+        () if realtime => "RT0",
+        () if kernel => "kernel",
+        () if record.rt1 != 0 => "RT1+",
+        () if movable && record.nr_cpus_allowed > 1 => "NRT",
+        () => "bound",
     }
 }
 

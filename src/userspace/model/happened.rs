@@ -4,51 +4,49 @@
 use super::figures::{at_s, name, why};
 use super::task::cause_name_on;
 use super::{Begin, Event, What};
-use crate::abi::bindings::{
-    artis_eviction_record, artis_move_record, artis_run_record, artis_task_record,
-};
+use crate::abi::bindings::{artis_event_record, artis_task_record};
 
 /// From one moment to a later one, us. Clocks of two CPUs may differ a little.
 fn us(from_ns: u64, to_ns: u64) -> f64 {
     to_ns.saturating_sub(from_ns) as f64 / 1e3
 }
 
-pub(super) fn eviction(record: &artis_eviction_record, begin: &Begin) -> Event {
+pub(super) fn eviction(record: &artis_event_record, begin: &Begin) -> Event {
     Event {
         at_s: at_s(begin, record.head.time_ns),
         pid: record.pid.into(),
         comm: name(&record.comm),
         what: What::Eviction {
-            cause: cause_name_on(&begin.arch, record.cause),
+            cause: cause_name_on(&begin.arch, record.what),
             from: record.from.into(),
             to: record.to.into(),
-            left_us: us(record.entry_ns, record.left_ns),
-            arrived_us: us(record.entry_ns, record.head.time_ns),
+            left_us: us(record.begin_ns, record.left_ns),
+            arrived_us: us(record.begin_ns, record.head.time_ns),
         },
     }
 }
 
-pub(super) fn moved(record: &artis_move_record, begin: &Begin) -> Event {
+pub(super) fn moved(record: &artis_event_record, begin: &Begin) -> Event {
     Event {
         at_s: at_s(begin, record.head.time_ns),
         pid: record.pid.into(),
         comm: name(&record.comm),
         what: What::Move {
-            why: why(record.why as usize),
+            why: why(record.what as usize),
             from: record.from.into(),
             to: record.to.into(),
-            wait_us: us(0, record.wait_ns),
+            wait_us: us(record.begin_ns, record.head.time_ns),
         },
     }
 }
 
-pub(super) fn ran(record: &artis_run_record, begin: &Begin) -> Event {
+pub(super) fn ran(record: &artis_event_record, begin: &Begin) -> Event {
     Event {
         at_s: at_s(begin, record.head.time_ns),
         pid: record.pid.into(),
         comm: name(&record.comm),
         what: What::Run {
-            cpu: record.cpu.into(),
+            cpu: record.to.into(),
             run_us: us(record.begin_ns, record.head.time_ns),
             rt: record.rt != 0,
         },

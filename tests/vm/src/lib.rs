@@ -30,6 +30,7 @@ pub mod periodic;
 pub mod places;
 pub mod plain;
 pub mod policy;
+pub mod programs;
 pub mod progress;
 pub mod residue;
 pub mod scenarios;

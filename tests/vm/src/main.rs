@@ -11,7 +11,7 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{daemon, guest, locks, mixer, moves, periodic, serve, switch, times, verifier};
+use artis_vm::{daemon, guest, locks, mixer, moves, periodic, programs, serve, switch, times, verifier};
 use clap::{Args, Parser, Subcommand};
 
 /// In-VM tests of scx_artis: an observer that is not the scheduler, and scenarios.
@@ -71,6 +71,15 @@ enum Cmd {
         /// Also leave trace.csv, what lollobrigida's tasks did, for replay
         #[arg(long)]
         trace: bool,
+        /// Where the files go
+        #[arg(long)]
+        into: PathBuf,
+    },
+    /// How long are the runs of the scheduler's programs? Asked as `locks` is
+    Programs {
+        /// For so long
+        #[arg(long, default_value_t = 3.0)]
+        secs: f64,
         /// Where the files go
         #[arg(long)]
         into: PathBuf,
@@ -162,6 +171,10 @@ fn run(command: Cmd) -> Result<ExitCode> {
                 }
                 Ok(report)
             })?;
+        }
+        Cmd::Programs { secs, into } => {
+            let mut observer = programs::Observer::attach()?;
+            times::serve(&into, || observer.report(secs))?;
         }
         Cmd::Scenario { name, machine } => return scenario(&name, machine),
         Cmd::Serve => serve::serve()?,

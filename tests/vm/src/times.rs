@@ -49,6 +49,12 @@ impl Times {
         })
     }
 
+    /// As a program counted them; `buckets` of its histogram.
+    #[must_use]
+    pub fn of(times: u64, sum_ns: u64, max_ns: u64, buckets: &[u32]) -> Self {
+        Self { times, sum_ns, max_ns, buckets: buckets.iter().copied().map(u64::from).collect() }
+    }
+
     /// What `share` (0 to 1) of them did not exceed, ns: the upper end of a bucket of the
     /// histogram, so up to a quarter too much.
     #[must_use]

@@ -32,7 +32,7 @@ fn heads_are_those_of_bpf() {
 
 #[test]
 fn records_of_older_and_newer_programs_can_be_read() {
-    let whole = size_of::<artis_eviction_record>();
+    let whole = size_of::<artis_event_record>();
     let mut bytes = record(kind::EVICTION, VERSION, whole);
     bytes[whole - 8..].fill(1); // left_ns, its last field
     bytes[16..20].copy_from_slice(&77u32.to_ne_bytes());

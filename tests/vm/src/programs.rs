@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The observer of BPF programs (observer/programs.bpf.c): how long each run of those of the
+//! scheduler is.
+
+use std::fmt::Write;
+use std::os::fd::AsRawFd;
+
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::Program;
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::skel::Skel;
+
+use crate::guest::pause;
+use crate::shared;
+use crate::skeleton;
+use crate::times::Times;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/programs_skel.rs"));
+}
+use skel::{ProgramsSkel, ProgramsSkelBuilder};
+
+/// Those on the way of switches, wake-ups and kernel entries.
+const NAMES: [&str; 9] = [
+    "artis_select_cpu",
+    "artis_enqueue",
+    "artis_dispatch",
+    "artis_running",
+    "artis_stopping",
+    "artis_sys_enter",
+    "artis_sys_enter_btf",
+    "artis_sched_switch",
+    "artis_rt_tick",
+];
+/// The kernel keeps so many letters of a name.
+const KEPT: usize = 15;
+
+/// Attached to the entry and the return of each of [`NAMES`] that is loaded.
+pub struct Observer(Vec<(&'static str, ProgramsSkel<'static>)>);
+
+impl Observer {
+    /// Attaches; counts nothing yet.
+    ///
+    /// # Errors
+    /// When no scheduler of ours is loaded, or the kernel does not take it.
+    pub fn attach() -> Result<Self> {
+        let mut all = Vec::new();
+        for program in ProgInfoIter::default() {
+            let kept = program.name.to_string_lossy();
+            let is_it = |name: &&&str| name.get(..KEPT).unwrap_or(name) == kept;
+            let mut named = NAMES.iter().filter(is_it);
+            let Some(name) = named.next() else { continue };
+            let fd = Program::fd_from_id(program.id)?;
+            // two names may begin alike
+            let attached = std::iter::once(name).chain(named).find_map(|name| {
+                let mut skel = skeleton::load(ProgramsSkelBuilder::default(), |open| {
+                    let to = Some((*name).to_owned());
+                    open.progs.run_begins.set_attach_target(fd.as_raw_fd(), to.clone())?;
+                    Ok(open.progs.run_ends.set_attach_target(fd.as_raw_fd(), to)?)
+                })
+                .ok()?;
+                skel.attach().ok()?;
+                Some((*name, skel))
+            });
+            all.push(attached.with_context(|| format!("the observer does not attach to {kept}"))?);
+        }
+        ensure!(!all.is_empty(), "no program of scx_artis is loaded");
+        Ok(Self(all))
+    }
+
+    /// Counts for so long. A line of words separated by tabs for each program: its name, runs in
+    /// which the turn of the emulator's CPUs came to others, then of the other runs their number,
+    /// sum, median, 99 % and longest, ns.
+    ///
+    /// # Errors
+    /// When what was counted cannot be read.
+    pub fn report(&mut self, secs: f64) -> Result<String> {
+        for on in [1, 0] {
+            for (_, skel) in &mut self.0 {
+                let bss = skel.maps.bss_data.as_deref_mut().context("the observer has no data")?;
+                if on == 1 {
+                    bss.cpus = Default::default();
+                }
+                shared::set(&mut bss.counting, on);
+            }
+            if on == 1 {
+                pause(secs);
+            }
+        }
+        let mut text = String::new();
+        for (name, skel) in &self.0 {
+            let bss = skel.maps.bss_data.as_deref().context("the observer has no data")?;
+            let (mut runs, mut turned) = (Times::default(), 0);
+            for cpu in &bss.cpus {
+                let counted = &cpu.runs;
+                runs.add(&Times::of(counted.times, counted.sum_ns, counted.max_ns, &counted.buckets));
+                turned += cpu.turned;
+            }
+            writeln!(text, "{name}\t{turned}\t{runs}")?;
+        }
+        Ok(text)
+    }
+}
