@@ -68,7 +68,5 @@ SCX_OPS_DEFINE(artis_ops,
 	       .cgroup_move = (void *)artis_cgroup_move,
 	       .init = (void *)artis_init,
 	       .exit = (void *)artis_exit,
-	       .dump = (void *)artis_dump,
-	       .dump_cpu = (void *)artis_dump_cpu,
 	       .timeout_ms = 30000U, /* the daemon lowers it where it can */
 	       .name = "artis");
