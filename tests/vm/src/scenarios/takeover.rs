@@ -11,6 +11,7 @@ use crate::daemon::Daemon;
 use crate::figure::figure;
 use crate::guest::{self, PATIENCE};
 use crate::load::Workers;
+use crate::policy::living_children;
 use crate::worker::{Kind, Spec};
 
 /// Catches: a takeover that never ends. To 6.18 tasks that are forked meanwhile are of the ext class,
@@ -60,7 +61,7 @@ fn takeover(ctx: &Ctx) -> Result<Outcome> {
 fn child_of_ext(parents: &Workers) -> Result<bool> {
     let began = Instant::now();
     while !guest::artis_enabled() {
-        if guest::scx_state()? == "enabling" && has_child_of_ext(parents) {
+        if guest::scx_state()? == "enabling" && has_child_of_ext(parents)? {
             return Ok(guest::scx_state()? == "enabling");
         }
         ensure!(began.elapsed() < PATIENCE, "the scheduler does not take over");
@@ -69,16 +70,13 @@ fn child_of_ext(parents: &Workers) -> Result<bool> {
     Ok(false)
 }
 
-fn has_child_of_ext(parents: &Workers) -> bool {
-    (0..parents.len()).any(|i| {
-        let pid = parents.pid(i);
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        children.unwrap_or_default().split_whitespace().any(is_of_ext)
-    })
+fn has_child_of_ext(parents: &Workers) -> Result<bool> {
+    let pids: Vec<_> = (0..parents.len()).map(|i| parents.pid(i).cast_signed()).collect();
+    Ok(living_children(&pids)?.into_iter().any(is_of_ext))
 }
 
 /// Is the task of the ext class? One that has ended is not.
-fn is_of_ext(pid: &str) -> bool {
+fn is_of_ext(pid: i32) -> bool {
     let figures = fs::read_to_string(format!("/proc/{pid}/sched")).unwrap_or_default();
     let line = figures.lines().find(|line| line.starts_with("ext.enabled"));
     line.is_some_and(|line| line.trim_end().ends_with('1'))
