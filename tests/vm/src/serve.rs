@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::stdin;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -27,7 +26,6 @@ pub const END: &str = "end";
 /// Serves requests until stdin ends or [`END`]: each other line is the name of a scenario.
 pub fn serve() -> Result<()> {
     guest::ensure_virtual()?;
-    still_khugepaged()?;
     let mut log = KernelLog::from_now()?;
     let before = State::now()?;
     println!("{READY}");
@@ -40,13 +38,6 @@ pub fn serve() -> Result<()> {
         println!("{ENDED}{code}");
     }
     Ok(())
-}
-
-/// Of nice 19, it holds up RCU grace periods for most of a minute when it is preempted in a read-side
-/// section beneath a full load of the fair class (docs/decisions/0025-takeover.md).
-fn still_khugepaged() -> Result<()> {
-    let pause = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs";
-    if Path::new(pause).exists() { guest::write(pause, "4000000000") } else { Ok(()) }
 }
 
 /// Runs a scenario; returns its exit code, 1 if it left something behind.
