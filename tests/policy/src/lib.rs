@@ -15,9 +15,9 @@ pub mod c {
 pub mod replay;
 
 pub use c::{
-    artis_facts as Facts, artis_history as History,
-    artis_load as Load, artis_look as Look, artis_policy as Policy, artis_rouse_in as RouseIn,
-    artis_rt_share as RtShare, artis_rt1_budget as Rt1Budget, artis_run as Run, artis_spot as Spot,
+    artis_facts as Facts, artis_history as History, artis_load as Load, artis_look as Look,
+    artis_policy as Policy, artis_rouse_in as RouseIn, artis_rt_share as RtShare,
+    artis_rt1_budget as Rt1Budget, artis_run as Run, artis_spot as Spot,
 };
 
 /// The unit of a share (ARTIS_SHARE_ONE).

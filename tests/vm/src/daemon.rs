@@ -61,16 +61,19 @@ impl Daemon {
                 bail!("scx_artis ended before it was enabled: {status}\n{}", self.output());
             }
             if began.elapsed() > PATIENCE {
-                bail!(
-                    "scx_artis is not enabled after {PATIENCE:?}: state {}, ops {:?}\n{}",
-                    guest::scx_state()?,
-                    guest::scx_ops(),
-                    self.output()
-                );
+                bail!("scx_artis is not enabled after {PATIENCE:?}: {}", self.whereabouts());
             }
             std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
+    }
+
+    /// What it has said, and what it does now, for a failure to take over.
+    #[must_use]
+    pub fn whereabouts(&self) -> String {
+        let (state, ops) = (guest::scx_state().unwrap_or_default(), guest::scx_ops());
+        let (threads, output) = (guest::threads(self.pid()), self.output());
+        format!("state {state}, ops {ops:?}\n{threads}{output}")
     }
 
     /// Starts the program, as whatever it is by its arguments; its output goes to a file.

@@ -92,6 +92,26 @@ pub fn until(what: &str, patience: Duration, mut done: impl FnMut() -> Result<bo
     Ok(())
 }
 
+/// What the threads of a process do, with their stacks in the kernel. What cannot be read is missing.
+#[must_use]
+pub fn threads(pid: u32) -> String {
+    let mut text = String::new();
+    for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        let tells = |line: &&str| {
+            ["State:", "se.sum_exec", "nr_switches", "policy", "prio", "ext.enabled"]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        };
+        let (comm, status, sched) = (read("comm"), read("status"), read("sched"));
+        let told: Vec<_> = status.lines().chain(sched.lines()).filter(tells).collect();
+        let told = told.join(", ").split_whitespace().collect::<Vec<_>>().join(" ");
+        text +=
+            &format!("thread {:?} {}: {told}\n{}", task.file_name(), comm.trim(), read("stack"));
+    }
+    text
+}
+
 /// Sleeps.
 pub fn pause(secs: f64) {
     std::thread::sleep(Duration::from_secs_f64(secs));

@@ -11,7 +11,9 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{daemon, guest, locks, mixer, moves, periodic, programs, serve, switch, times, verifier};
+use artis_vm::{
+    daemon, guest, locks, mixer, moves, periodic, programs, serve, switch, times, verifier,
+};
 use clap::{Args, Parser, Subcommand};
 
 /// In-VM tests of scx_artis: an observer that is not the scheduler, and scenarios.

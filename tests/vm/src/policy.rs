@@ -102,7 +102,8 @@ pub fn is_stopped(pid: i32) -> Result<bool> {
 pub fn living_children(of: &[i32]) -> Result<Vec<i32>> {
     let is_one = |id: &i32| {
         // a process that is gone by now is none
-        stat_field(*id, 4).is_ok_and(|parent| of.iter().any(|pid| pid.to_string() == parent))
+        stat_field(*id, 4)
+            .is_ok_and(|parent| parent.parse().is_ok_and(|parent| of.contains(&parent)))
             && guest::alive(id.unsigned_abs())
     };
     let ids = fs::read_dir("/proc")?.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());

@@ -94,7 +94,12 @@ impl Observer {
             let (mut runs, mut turned) = (Times::default(), 0);
             for cpu in &bss.cpus {
                 let counted = &cpu.runs;
-                runs.add(&Times::of(counted.times, counted.sum_ns, counted.max_ns, &counted.buckets));
+                runs.add(&Times::of(
+                    counted.times,
+                    counted.sum_ns,
+                    counted.max_ns,
+                    &counted.buckets,
+                ));
                 turned += cpu.turned;
             }
             writeln!(text, "{name}\t{turned}\t{runs}")?;

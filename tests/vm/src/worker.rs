@@ -42,8 +42,6 @@ pub enum Kind {
     Mixed,
     /// forks, the child exits, waits for it
     Fork,
-    /// forks, the child is in RCU read-side sections for a while and exits, waits for it
-    Brood,
     /// forks and executes a program
     Exec,
     /// starts and joins a thread
@@ -73,9 +71,6 @@ pub enum Kind {
     /// program that sleeps once it is adopted; counts once, before
     Become,
 }
-
-/// Reader sections of each child of [`Kind::Brood`].
-const READS: u32 = 200;
 
 impl Kind {
     /// How long it computes between two entries, ns of an undisturbed CPU; 0: it is not told.
@@ -252,8 +247,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
                 next_ns = (next_ns + PERIODIC_NS).max(monotonic_ns()?);
                 sleep_until(next_ns)?;
             }
-            Kind::Fork => fork_once(0)?,
-            Kind::Brood => fork_once(READS)?,
+            Kind::Fork => fork_once()?,
             Kind::Exec => exec_once()?,
             Kind::Thread => thread_once()?,
             Kind::Touch | Kind::Lock => touch()?,

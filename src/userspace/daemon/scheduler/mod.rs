@@ -85,7 +85,10 @@ impl<'obj> Loaded<'obj> {
         // would replace and drop their links
         let link = takeover::attended(|| scx_ops_attach!(self.skel, artis_ops))
             .context("the kernel did not take the scheduler (sudo dmesg | tail says why)")?;
-        let faults = faults::attach(&self.skel, [&setup.partition.rt, &setup.partition.nrt].into_iter().flat_map(|set| set.iter()))?;
+        let faults = faults::attach(
+            &self.skel,
+            [&setup.partition.rt, &setup.partition.nrt].into_iter().flat_map(|set| set.iter()),
+        )?;
         let started_ns = sample(&self.skel)?;
         Ok(Scheduler {
             skel: self.skel,

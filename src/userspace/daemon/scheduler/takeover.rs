@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The moment in which the kernel hands the machine over.
 //!
-//! Once it has begun, tasks that are forked are of the ext class, beneath all others, which are
-//! still of the fair class. One of them that is preempted in an RCU read-side section does not go on
-//! where fair tasks compute on every CPU; the kernel waits for the end of all such sections before
-//! it puts the others into the ext class, too. To 6.18 it waits without end
+//! Once it has begun, tasks that are forked, or whose policy is set, are of the ext class, beneath
+//! all others, which are still of the fair class. One of them that is in the midst of a fork, or was
+//! preempted in an RCU read-side section, does not go on where fair tasks compute on every CPU; the
+//! kernel waits for both before it puts the others into the ext class, too. To 6.18 it waits without
+//! end
 //! (docs/decisions/0025-takeover.md).
 
 use std::io;
@@ -49,7 +50,14 @@ fn move_all() -> usize {
         // what cannot be read has ended
         process.tasks().ok()
     });
-    tasks.flatten().flatten().filter(|task: &Task| move_one(task.tid).unwrap_or(false)).count()
+    let ready = tasks.flatten().flatten().filter(has_run);
+    ready.filter(|task| move_one(task.tid).unwrap_or(false)).count()
+}
+
+/// One that has not run yet may be in the midst of its parent's fork: it is listed, but not ready for
+/// the ext class, and the kernel warns of the change of its class.
+fn has_run(task: &Task) -> bool {
+    task.schedstat().is_ok_and(|times| times.pcount > 0)
 }
 
 /// The kernel chooses the class of a thread anew whenever its policy is set to another one. False: it

@@ -261,6 +261,10 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
     ALL.iter().find(|s| s.name == name)
 }
 
+/// So many messages are shown from the first complaint of the kernel on: stacks of tasks follow it,
+/// at a level that the console does not show.
+const STACKS: usize = 300;
+
 /// Runs one, and fails as well if the kernel complained meanwhile.
 pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     guest::ensure_virtual()?;
@@ -274,8 +278,11 @@ pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     let audit = auditor::end()?;
     let lines = log.drain();
     let bad = complaints(&lines, scenario.complaints);
-    for line in lines.iter().filter(|l| l.contains("sched_ext") || bad.contains(l)) {
-        say(&format!("kernel: {line}"));
+    let first = lines.iter().position(|line| bad.contains(&line)).unwrap_or(lines.len());
+    for (i, line) in lines.iter().enumerate() {
+        if line.contains("sched_ext") || (first..first + STACKS).contains(&i) {
+            say(&format!("kernel: {line}"));
+        }
     }
     for line in audit.iter().flat_map(Report::lines) {
         say(&line);

@@ -176,7 +176,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
         }
         // it starts once more after each that it meets in charge
         until("artis is in charge again", PATIENCE, || Ok(guest::artis_enabled()))
-            .with_context(|| soak.daemon.output())?;
+            .with_context(|| soak.daemon.whereabouts())?;
         soak.look(&format!("after {} times", (turn + 1) * BETWEEN_LOOKS as u64))?;
     }
     soak.end(2 * TIMES)
@@ -273,7 +273,7 @@ fn suspend(ctx: &Ctx) -> Result<Outcome> {
         guest::write(state, "mem").context("it does not sleep")?;
         say(&format!("it has slept for the {turn}. time"));
         until("artis is in charge again", PATIENCE, || Ok(guest::artis_enabled()))
-            .with_context(|| soak.daemon.output())?;
+            .with_context(|| soak.daemon.whereabouts())?;
         soak.look(&format!("after sleep {turn}"))?;
     }
     // each CPU but the first goes and comes
