@@ -50,7 +50,6 @@ const _: () = {
     assert!(size_of::<artis_walk>() == size_of::<bindings::artis_walk>());
     assert!(size_of::<artis_topology>() == size_of::<bindings::artis_topology>());
     assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());
-    assert!(size_of::<skel::types::bss_follow>() == size_of::<bindings::artis_follow_pairs>());
     assert!(size_of::<skel::types::data_policy>() == size_of::<artis_policy>());
     assert!(size_of::<skel::types::data_topology>() == size_of::<artis_topology>());
 };

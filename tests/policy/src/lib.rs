@@ -67,7 +67,6 @@ functions! {
     is_calm = artis_is_calm(policy: &Policy, history: &History, now_ns: u64) -> bool;
     power_of = artis_power_of(share_avg: u32, capacity: u32) -> u64;
     m_of_power = artis_m_of_power(power: u64) -> u32;
-    m_of = artis_m_of(share_avg: u32, capacity: u32) -> u32;
     load_of = artis_load_of(weight: u64, m: u32) -> u64;
     relieves = artis_relieves(from: &Load, to: &Load, weight: u32) -> bool;
     imbalanced = artis_imbalanced(e: &Load, r: &Load, pct: u32) -> bool;
@@ -82,4 +81,10 @@ functions! {
     may_wait = artis_may_wait(facts: &Facts, queue: u32, place: u32) -> bool;
     rouse = artis_rouse(facts: &RouseIn) -> u32;
     next = artis_next(look: &Look) -> u32;
+}
+
+/// M of one CPU ([`m_of_power`] of [`power_of`]).
+#[must_use]
+pub fn m_of(share_avg: u32, capacity: u32) -> u32 {
+    m_of_power(power_of(share_avg, capacity))
 }

@@ -80,7 +80,7 @@ impl Observer {
             for (_, skel) in &mut self.0 {
                 let bss = skel.maps.bss_data.as_deref_mut().context("the observer has no data")?;
                 if on == 1 {
-                    bss.cpus = Default::default();
+                    bss.cpus.fill_with(Default::default);
                 }
                 shared::set(&mut bss.counting, on);
             }

@@ -143,7 +143,7 @@ impl<'a> Machine<'a> {
         let nrt = self.scene.nrt_cpu(task);
         let mut group = self.scene.group(if here { cpu } else { nrt });
         let mut to = None;
-        let found = !looks && !(last && self.raced);
+        let found = !(looks || last && self.raced);
         if found {
             to = self.idle_for(task, queue, group);
             sees.idle = to.is_some();
