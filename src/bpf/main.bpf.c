@@ -66,6 +66,8 @@ SCX_OPS_DEFINE(artis_ops,
 	       .cgroup_init = (void *)artis_cgroup_init,
 	       .cgroup_set_weight = (void *)artis_cgroup_set_weight,
 	       .cgroup_move = (void *)artis_cgroup_move,
+	       .cpu_online = (void *)artis_cpu_online,
+	       .cpu_offline = (void *)artis_cpu_offline,
 	       .init = (void *)artis_init,
 	       .exit = (void *)artis_exit,
 	       .timeout_ms = 30000U, /* the daemon lowers it where it can */

@@ -73,17 +73,6 @@ struct artis_rt_share {
 	u64 total_ns;
 };
 
-/* Causes of the attempts of one run that are kept apart; further ones count as other. */
-#define ARTIS_RUN_CAUSES 8
-
-/* The attempts of the present run by cause, while somebody watches; the task's own totals get them. */
-struct artis_run_causes {
-	u32 n;
-	u32 other;
-	u32 cause[ARTIS_RUN_CAUSES];
-	u32 times[ARTIS_RUN_CAUSES];
-};
-
 /*
  * One CPU, for the daemon, which reads this array by mmap, too. The lines differ by who writes
  * them: what other CPUs write is not on the way of a real-time task.
@@ -178,7 +167,6 @@ struct artis_cpu {
 	/* the second of the clock that the budget is of, and what is left of it */
 	u32 budget_second;
 	u32 budget_left;
-	struct artis_run_causes causes;
 	/* how the next task that runs here came: enum artis_stat + 1; 0: as its own why says */
 	u32 took;
 	u32 pad2;

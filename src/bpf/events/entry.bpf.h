@@ -69,7 +69,7 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 	note_attempt(c);
 	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
 	if (watches(ARTIS_WATCH_TASKS))
-		tally_cause(artis_cause(section, nr));
+		tally_attempt(artis_cause(section, nr));
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, artis_cause(section, nr));
 }
@@ -106,7 +106,7 @@ static __always_inline void note_door(struct artis_cpu *c, u32 section, enum art
 	note_attempt(c);
 	c->stat[attempt]++;
 	if (watches(ARTIS_WATCH_TASKS))
-		tally_cause(artis_cause(section, 0));
+		tally_attempt(artis_cause(section, 0));
 	if (c->kind == ARTIS_CPU_RT)
 		evict(c, artis_cause(section, 0));
 }
@@ -128,9 +128,9 @@ int artis_fault(struct bpf_perf_event_data *ctx)
 }
 
 /* Signals whose default action does not end a task: kernel/signal.c, x86 and arm64 numbers. */
-#define ARTIS_HARMLESS_SIGNALS                                                                     \
-	(1ULL << 17 /* CHLD */ | 1ULL << 18 /* CONT */ | 1ULL << 19 /* STOP */ |                   \
-	 1ULL << 20 /* TSTP */ | 1ULL << 21 /* TTIN */ | 1ULL << 22 /* TTOU */ |                   \
+#define ARTIS_HARMLESS_SIGNALS                                                   \
+	(1ULL << 17 /* CHLD */ | 1ULL << 18 /* CONT */ | 1ULL << 19 /* STOP */ | \
+	 1ULL << 20 /* TSTP */ | 1ULL << 21 /* TTIN */ | 1ULL << 22 /* TTOU */ | \
 	 1ULL << 23 /* URG */ | 1ULL << 28 /* WINCH */)
 
 /*

@@ -4,16 +4,6 @@
  */
 #pragma once
 
-/* The storage of a task that is there already may be that of an earlier start: it is void. */
-static __always_inline void task_begin_anew(struct task_struct *p, struct artis_task *t)
-{
-	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
-
-	__builtin_memset(t, 0, sizeof(*t));
-	if (f)
-		__builtin_memset(f, 0, sizeof(*f));
-}
-
 /* Its virtual time is that of the bound tasks near to it. */
 static __always_inline void task_begins(struct artis_task *t)
 {
@@ -29,8 +19,6 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 
 	if (!t)
 		return -ENOMEM;
-	if (!args->fork)
-		task_begin_anew(p, t);
 	t->fresh = args->fork;
 	/*
 	 * A child begins inside fork. What an existing task does is not known; it

@@ -90,8 +90,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_ends(c, cpu, t, p);
 	if (unlikely(c->evict_cause)) {
-		t->stats.evictions++;
-		tally_add_cause(&t->stats, c->evict_cause, 0, 1);
+		tally_eviction(t, c->evict_cause);
 		if (is_wasted(t))
 			count(ARTIS_STAT_WASTED);
 		c->evict_cause = 0;

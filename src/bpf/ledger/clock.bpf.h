@@ -204,6 +204,6 @@ static __always_inline void clock_pick(const struct artis_task *t)
 /* The virtual time of @t, which has slept or come from another group, is near its clock. */
 static __always_inline void clamp_vtime(struct artis_task *t)
 {
-	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_at(t->queue, t->where),
-				     t->inv_weight);
+	t->vtime =
+		artis_vtime_clamp(&policy, t->vtime, clock_at(t->queue, t->where), t->inv_weight);
 }

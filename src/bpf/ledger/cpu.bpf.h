@@ -74,6 +74,11 @@ static __always_inline bool is_rt_cpu(s32 cpu)
 	return cpu_of(cpu)->kind == ARTIS_CPU_RT;
 }
 
+static __always_inline bool is_nrt_cpu(s32 cpu)
+{
+	return cpu_of(cpu)->kind == ARTIS_CPU_NRT;
+}
+
 static __always_inline u32 group_of(s32 cpu)
 {
 	return topology.group[(u32)cpu & (ARTIS_MAX_CPUS - 1)] & (ARTIS_MAX_GROUPS - 1);

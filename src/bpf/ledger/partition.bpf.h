@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The partition: taken over from the policy before the scheduler is attached,
- * and each time the daemon changes it.
+ * and each time the daemon changes it. CPUs that go and come.
  */
 #pragma once
+
+/* Moves by one each time a CPU goes or comes: the daemon makes the partition anew. */
+u32 hotplug_seq SEC(".data.watch");
 
 /*
  * The mask of the CPUs of @kind in @group, of which ARTIS_MASKS_ALL is all, takes the place of
@@ -179,4 +182,61 @@ int artis_look_again(void *ctx)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	return 0;
+}
+
+/* @cpu is in no mask of @group, of which ARTIS_MASKS_ALL is all, any more. */
+static __noinline void mask_out(u32 group, u32 cpu)
+{
+	struct artis_masks *m = masks_of(group);
+	struct bpf_cpumask *of;
+
+	if (!m)
+		return;
+	of = m->nrt;
+	if (of)
+		bpf_cpumask_clear_cpu(cpu, of);
+	of = m->rt;
+	if (of)
+		bpf_cpumask_clear_cpu(cpu, of);
+	of = m->calm_nrt;
+	if (of)
+		bpf_cpumask_clear_cpu(cpu, of);
+	of = m->calm_rt;
+	if (of)
+		bpf_cpumask_clear_cpu(cpu, of);
+}
+
+/* Is @cpu the only NRT CPU? */
+static __always_inline bool is_last_nrt(s32 cpu)
+{
+	struct artis_masks *all = masks_of(ARTIS_MASKS_ALL);
+	struct bpf_cpumask *nrt = all ? all->nrt : NULL;
+
+	return nrt && cpu_of(cpu)->kind == ARTIS_CPU_NRT && bpf_cpumask_weight(cast_mask(nrt)) == 1;
+}
+
+/*
+ * @cpu goes offline, and asks ops.dispatch no more: what may run there only goes to its local queue,
+ * from which the kernel moves it elsewhere. What waits in queues of its group is others' now, or, if
+ * none is left that takes from there, swept once the daemon has a new partition. Without an NRT CPU
+ * there is none: the daemon ends.
+ */
+void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
+{
+	struct task_struct *p;
+
+	if (!is_last_nrt(cpu)) {
+		mask_out(ARTIS_MASKS_ALL, cpu);
+		mask_out(group_of(cpu), cpu);
+		cpu_of(cpu)->kind = ARTIS_CPU_ABSENT;
+		partition_gen++;
+	}
+	bpf_for_each(scx_dsq, p, dsq_of(ARTIS_QUEUE_OWN, cpu), 0)
+		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	__sync_fetch_and_add(&hotplug_seq, 1);
+}
+
+void BPF_STRUCT_OPS(artis_cpu_online, s32 cpu)
+{
+	__sync_fetch_and_add(&hotplug_seq, 1);
 }

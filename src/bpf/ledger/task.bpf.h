@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Task storage: created in ops.init_task, gone with the task. The daemon finds
- * it by name, as "task_stor", and keeps it when CPU hotplug has it load the scheduler once more.
+ * it by name, as "task_stor".
  */
 #pragma once
 
@@ -83,7 +83,7 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 	t->partition_gen = partition_gen;
 	t->rt_all = bpf_cpumask_subset(rt, mask);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
-	if (!bpf_cpumask_test_cpu(t->nrt_cpu, mask) || is_rt_cpu(t->nrt_cpu))
+	if (!bpf_cpumask_test_cpu(t->nrt_cpu, mask) || !is_nrt_cpu(t->nrt_cpu))
 		t->nrt_cpu = nrt_groups ? bpf_cpumask_any_and_distribute(mask, nrt) :
 					  bpf_cpumask_first(nrt);
 }

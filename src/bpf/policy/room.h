@@ -71,8 +71,7 @@ static inline bool artis_may_wait(const struct artis_facts *f, enum artis_queue 
 		return false;
 	if (queue == ARTIS_QUEUE_BOUND)
 		return f->nrt_groups >> where & 1;
-	return artis_may_use_rt(f) &&
-	       (f->nrt_groups ? f->nrt_groups : f->rt_groups) >> where & 1;
+	return artis_may_use_rt(f) && (f->nrt_groups ? f->nrt_groups : f->rt_groups) >> where & 1;
 }
 
 /* Which CPU looks after a task has been queued. */

@@ -195,7 +195,7 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
 	u32 queue = artis_queue_of(f), group;
 	struct artis_rouse_in in = {
-		.here = (queue == ARTIS_QUEUE_CALM || !is_rt_cpu(f->cpu)) &&
+		.here = (is_nrt_cpu(f->cpu) || (is_rt_cpu(f->cpu) && queue == ARTIS_QUEUE_CALM)) &&
 			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
 		.last = enq_flags & SCX_ENQ_LAST,
 	};

@@ -36,10 +36,9 @@ static __always_inline u64 slice_nrt(const struct artis_task *t, u32 group)
 
 	if (unlikely(t->rt1) && t->rt_groups && !t->rt_forbidden)
 		return ARTIS_RT1_SLICE_NRT_NS;
-	return artis_slice_nrt(&policy,
-			       g->clock[ARTIS_QUEUE_BOUND].weight +
-				       g->clock[ARTIS_QUEUE_CALM].weight,
-			       g->nr_nrt);
+	return artis_slice_nrt(
+		&policy, g->clock[ARTIS_QUEUE_BOUND].weight + g->clock[ARTIS_QUEUE_CALM].weight,
+		g->nr_nrt);
 }
 
 /* Its place among its equals is the last one from now on. */
@@ -192,8 +191,7 @@ __noinline bool let_lower_run(s32 cpu, u64 dsq)
 	bpf_for_each(scx_dsq, p, dsq, 0) {
 		if (seen++ >= ARTIS_RT1_SCAN)
 			break;
-		if (artis_is_rt1_order(p->scx.dsq_vtime) ||
-		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (artis_is_rt1_order(p->scx.dsq_vtime) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;

@@ -188,7 +188,7 @@ static __always_inline bool could_go_to_rt(struct task_struct *p, struct artis_t
 
 static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
-	struct artis_look l = { .rt = c->kind == ARTIS_CPU_RT, .lead_ns = policy.lead_max_ns };
+	struct artis_look l = { .rt = c->kind != ARTIS_CPU_NRT, .lead_ns = policy.lead_max_ns };
 	struct artis_facts f = {};
 	struct artis_task *t = NULL;
 	enum artis_next next;

@@ -48,31 +48,6 @@ static __always_inline void count_took(enum artis_stat why)
 }
 
 /*
- * The task on this CPU attempts with @cause. Global: the entry hooks are to stay small. Without a
- * clock, which would cost more than all the rest; the end of the run tells when it was.
- */
-__noinline int tally_cause(u32 cause)
-{
-	struct artis_run_causes *causes = &this_cpu()->causes;
-	u32 i;
-
-	for (i = 0; i < ARTIS_RUN_CAUSES; i++) {
-		if (causes->cause[i] == cause && i < causes->n) {
-			causes->times[i]++;
-			return 0;
-		}
-		if (i >= causes->n) {
-			causes->cause[i] = cause;
-			causes->times[i] = 1;
-			causes->n = i + 1;
-			return 0;
-		}
-	}
-	causes->other++;
-	return 0;
-}
-
-/*
  * The place of @cause in the list of @s, which it gets if need be. A cause that comes when the
  * list is full takes the place of the one with the fewest attempts, which then count as other: so a
  * frequent cause is in the list however late it came.
@@ -101,42 +76,23 @@ static __always_inline struct artis_cause *cause_place(struct artis_task_stats *
 	return out;
 }
 
-/* Remembers @attempts and @evictions with @cause. */
-__noinline int tally_add_cause(struct artis_task_stats *s, u32 cause, u32 attempts, u32 evictions)
+/* The task on this CPU attempts with @cause. Global: the entry hooks are to stay small. */
+__noinline int tally_attempt(u32 cause)
 {
-	struct artis_cause *had;
+	struct artis_task *t = bpf_task_storage_get(&task_stor, bpf_get_current_task_btf(), 0, 0);
 
-	if (!s)
+	if (!t)
 		return 0;
-	had = cause_place(s, cause);
-	had->attempts += attempts;
-	had->evictions += evictions;
+	stats_of(t)->attempts++;
+	cause_place(&t->stats, cause)->attempts++;
 	return 0;
 }
 
-/*
- * The causes of the run that ends on @cpu are @s's, and its attempts. Not those that
- * the prediction counts: for it the end of a section is one, too.
- */
-__noinline int tally_causes(struct artis_task_stats *s, s32 cpu)
+/* @t was evicted with @cause, whether somebody watches or not. Global: verified once. */
+__noinline int tally_eviction(struct artis_task *t __arg_nonnull, u32 cause)
 {
-	struct artis_run_causes *causes = &cpu_of(cpu)->causes;
-	u32 i;
-
-	if (!s)
-		return 0;
-	bpf_for(i, 0, ARTIS_RUN_CAUSES) {
-		u32 at = i & (ARTIS_RUN_CAUSES - 1);
-
-		if (i >= causes->n)
-			break;
-		tally_add_cause(s, causes->cause[at], causes->times[at], 0);
-		s->attempts += causes->times[at];
-	}
-	s->attempts += causes->other;
-	s->attempts_other += causes->other;
-	causes->n = 0;
-	causes->other = 0;
+	t->stats.evictions++;
+	cause_place(&t->stats, cause)->evictions++;
 	return 0;
 }
 
@@ -164,8 +120,8 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 }
 
 /* Tells an event of @kind, if @watch is wanted. Global: verified once in each program. */
-__noinline int tell_event(struct task_struct *p __arg_trusted, struct artis_event_record *e __arg_nonnull,
-			  u32 watch, u32 kind)
+__noinline int tell_event(struct task_struct *p __arg_trusted,
+			  struct artis_event_record *e __arg_nonnull, u32 watch, u32 kind)
 {
 	struct artis_event_record *r;
 
@@ -208,8 +164,6 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 	u32 why = c->took ? c->took - 1 : s->why;
 
 	c->took = 0;
-	c->causes.n = 0;
-	c->causes.other = 0;
 	c->run_since_ns = now_ns;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	if (s->evict_entry_ns && c->kind == ARTIS_CPU_NRT) {
@@ -237,7 +191,11 @@ static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u6
 				     u64 now_ns)
 {
 	struct artis_event_record e = {
-		.head.time_ns = now_ns, .from = cpu, .to = cpu, .rt = rt, .begin_ns = begin_ns,
+		.head.time_ns = now_ns,
+		.from = cpu,
+		.to = cpu,
+		.rt = rt,
+		.begin_ns = begin_ns,
 	};
 
 	if (begin_ns)
@@ -251,8 +209,6 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 	struct artis_task_stats *s = stats_of(t);
 	u64 now_ns = scx_bpf_now();
 
-	if (c->causes.n || c->causes.other)
-		tally_causes(s, cpu);
 	if (c->evict_cause) {
 		if (is_wasted(t))
 			s->misses++;

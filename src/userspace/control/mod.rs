@@ -33,7 +33,7 @@ pub const SOCKET: &str = "/run/scx_artis/control";
 const REQUEST_MAX: usize = 64 * 1024;
 /// How long a connected client may take to say what it wants.
 const REQUEST_TIME: Duration = Duration::from_secs(2);
-/// How long it may take until the daemon listens: a restart loads the BPF programs again.
+/// How long it may take until the daemon listens: it loads the BPF programs first.
 const START_TIME: Duration = Duration::from_secs(30);
 /// How long the daemon may take to do it: it is a task among those it schedules, and may have
 /// to wait for a CPU.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use scx_utils::{SCX_ECODE_ACT_RESTART, ScxExitKind};
+use scx_utils::ScxExitKind;
 
 use crate::model::printable;
 
@@ -48,12 +48,6 @@ impl ExitReport {
     /// Did the scheduler end because the daemon let go of it, or not at all?
     pub fn is_ours(&self) -> bool {
         self.kind <= ScxExitKind::Unreg as i32
-    }
-
-    /// Does the kernel want the scheduler to begin anew (a CPU came or went)?
-    pub fn wants_restart(&self) -> bool {
-        let orderly = [ScxExitKind::UnregBPF as i32, ScxExitKind::UnregKern as i32];
-        orderly.contains(&self.kind) && self.code as u64 & *SCX_ECODE_ACT_RESTART != 0
     }
 
     /// Did the watchdog find a runnable task that did not get to run?
@@ -203,7 +197,7 @@ mod tests {
             cpu: Some(3),
             ..ExitReport::default()
         };
-        assert!(!error.is_ours() && !error.wants_restart());
+        assert!(!error.is_ours());
         assert_eq!(error.headline(), "scx_bpf_error on CPU 3");
         let sysrq = ExitReport { kind: ScxExitKind::SysRq as i32, ..ExitReport::default() };
         assert!(sysrq.to_string().contains("SysRq-S"), "{sysrq}");

@@ -139,6 +139,44 @@ fn with_unit(knob: &Knob, value: u64) -> String {
     format!("{} {}", knob.text(value), knob.unit()).trim_end().to_owned()
 }
 
+/// A CPU came or went: the scheduler goes on with those that are online, `seen` now. Returns a line
+/// for the user.
+///
+/// # Errors
+/// When no RT CPU or no NRT CPU is left ([`Failure::Config`]), or the scheduler does not take the
+/// partition.
+pub fn follow_cpus(
+    setup: &mut Setup,
+    scheduler: &mut impl Informed,
+    classes: &mut Classes,
+    seen: &Seen,
+) -> Result<String, Failure> {
+    let (partition, lost) = Partition::after_hotplug(&setup.wanted.rt, &seen.machine)?;
+    take_over(partition, setup, scheduler, seen)?;
+    classes.repartitioned(setup, scheduler);
+    let missing = if lost.is_empty() { String::new() } else { format!(" ({lost} offline)") };
+    Ok(format!("RT CPUs are {}{missing}, NRT CPUs {}", setup.partition.rt, setup.partition.nrt))
+}
+
+fn take_over(
+    partition: Partition,
+    setup: &mut Setup,
+    scheduler: &mut impl InCharge,
+    seen: &Seen,
+) -> Result<(), Failure> {
+    let topology = seen.layout.topology(&partition);
+    let mut policy = setup.policy;
+    policy.cpu_kind = partition.kinds();
+    policy.seq = policy.seq.wrapping_add(1);
+    scheduler.repartition(&partition, &policy, &topology).map_err(Failure::NotTaken)?;
+    setup.policy = policy;
+    setup.topology = topology;
+    setup.warnings = partition.split_cores(&seen.machine);
+    setup.partition = partition;
+    setup.wanted.seq = policy.seq;
+    Ok(())
+}
+
 fn rt_cpus(
     rt: CpuSet,
     setup: &mut Setup,
@@ -148,17 +186,8 @@ fn rt_cpus(
     let partition = Partition::new(&rt, &seen.machine)?;
     let before = setup.partition.rt.to_string();
     if partition != setup.partition {
-        let topology = seen.layout.topology(&partition);
-        let mut policy = setup.policy;
-        policy.cpu_kind = partition.kinds();
-        policy.seq = policy.seq.wrapping_add(1);
-        scheduler.repartition(&partition, &policy, &topology).map_err(Failure::NotTaken)?;
-        setup.policy = policy;
-        setup.topology = topology;
-        setup.partition = partition;
-        setup.wanted.seq = policy.seq;
+        take_over(partition, setup, scheduler, &seen)?;
     }
-    setup.warnings = setup.partition.split_cores(&seen.machine);
     let was = match before == rt.to_string() {
         true => "already".to_owned(),
         false => format!("were {before}"),

@@ -45,8 +45,8 @@ use classes::{Classes, Source};
 use preempt::Switch;
 use preflight::{Facts, Finding, Severity};
 use run_dir::{RUN_DIR, RunDir};
-use scheduler::{Loaded, Storage};
-use setup::{Setup, Start, Wanted};
+use scheduler::Loaded;
+use setup::{Setup, Wanted};
 
 /// Does what the command line asks for.
 ///
@@ -119,7 +119,7 @@ fn require_root() -> Result<(), Failure> {
 /// `--check`: every finding, and a load of the BPF programs without attaching.
 fn check(opts: &Opts) -> Result<(), Failure> {
     let setup = opts.rt_cpus.as_ref();
-    let setup = setup.map(|rt| Setup::new(opts, wanted(opts, rt), Start::First)).transpose()?;
+    let setup = setup.map(|rt| Setup::new(opts, wanted(opts, rt))).transpose()?;
     let rules = Source::new(opts.config.clone());
     let checked = Classes::new(rules.clone(), Adoption::default())?;
     let mut findings = preflight::judge(&Facts::gather());
@@ -154,7 +154,7 @@ fn check(opts: &Opts) -> Result<(), Failure> {
 fn try_load(setup: &Setup, put_back: PutBack) -> Finding {
     let subject = "load";
     scx_utils::try_set_rlimit_infinity();
-    match Loaded::new(setup, put_back, &mut Storage::default(), &mut MaybeUninit::uninit()) {
+    match Loaded::new(setup, put_back, &mut MaybeUninit::uninit()) {
         Ok(_) => {
             Finding::new(Severity::Ok, subject, "the kernel's verifier takes the BPF programs")
         }

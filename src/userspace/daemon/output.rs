@@ -75,7 +75,6 @@ impl Output {
     /// When the view cannot be started.
     pub fn begin(&mut self, begin: &Begin, hub: &Arc<Hub>) -> Result<()> {
         match self {
-            Self::View(Some(_)) => {} // a restart
             Self::View(view) => *view = Some(Inside::start(hub)?),
             Self::Nowhere | Self::Lines(..) => say(format_args!(
                 "scx_artis: {} is in charge: RT CPUs {}, NRT CPUs {}, preemption {}",

@@ -82,8 +82,8 @@ pub fn limit(opts: &Opts) -> Result<()> {
     state.set_current().context("dropping capabilities")
 }
 
-/// What the daemon needs up to its end: it loads the BPF programs once more whenever a CPU comes or
-/// goes.
+/// What the daemon needs up to its end: it attaches programs whenever somebody watches, and to each
+/// CPU that comes.
 fn needed(opts: &Opts, perf_is_paranoid: bool) -> CapSet {
     // as in dist/scx_artis.service
     let mut needed: CapSet =

@@ -13,7 +13,6 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::classes::adoption::{Adoption, PINNED};
 use super::classes::{Classes, Source};
-use super::exit_report::ExitReport;
 use super::kernel_threads::{self, KernelThreads};
 use super::log::say;
 use super::notify::Manager;
@@ -21,8 +20,8 @@ use super::output::{Output, say_farewell};
 use super::preempt::{self, Model, Switch};
 use super::privileges;
 use super::run_dir::{RUN_DIR, RunDir};
-use super::scheduler::{Loaded, Scheduler, Storage};
-use super::setup::{Seen, Setup, Start, Wanted};
+use super::scheduler::{Loaded, Scheduler};
+use super::setup::{Seen, Setup};
 use super::signals::{self, Told};
 use super::starvation::Relief;
 use super::watcher::{self, Ticks, Watcher};
@@ -42,13 +41,6 @@ const POLL: Duration = Duration::from_millis(100);
 /// them has a tenth of an NRT CPU. Without it 78 % were seen (scenario `siege`).
 const NEWS_REST: u32 = 9;
 
-/// How one life of the scheduler ended.
-enum End {
-    ByUser,
-    Restart,
-    Ejected(ExitReport),
-}
-
 /// Runs until a signal or the kernel ends it.
 ///
 /// # Errors
@@ -56,14 +48,14 @@ enum End {
 pub fn run(opts: &Opts) -> Result<(), Failure> {
     // a wrong command line is to be told even where nothing else would work
     let metrics = opts.metrics.address()?;
-    let first = Setup::new(opts, wanted(opts, rt_cpus(opts)?), Start::First)?;
+    let mut setup = Setup::new(opts, wanted(opts, rt_cpus(opts)?))?;
     let adoption = Adoption::new(opts.adoption.wanted());
     let mut classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
     classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
     let mut facts = fit_or_fail()?;
     let put_back = kernel::put_back(opts.put_back)?;
 
-    place::take(&first);
+    place::take(&setup);
     place::be_prompt();
     let relief = Relief::begin()?;
     let told = signals::listen()?; // from here on a signal ends it in good order
@@ -107,26 +99,17 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         manager: Manager::new(),
         kernel: facts.release,
         put_back,
-        storage: Storage::default(),
         relief,
         kernel_threads: KernelThreads::new(run_dir.kernel_threads()),
-        is_filtered: false,
     };
-    let ended = session.lives(opts, first);
+    let ended = session.live(&mut setup);
     session.manager.stopping();
     // here whatever the end was; twice does no harm
     let given_back = session.classes.end();
     ended.and(given_back.map_err(Failure::from))
 }
 
-fn restart(opts: &Opts, wanted: Wanted) -> Result<Setup, Failure> {
-    say("scx_artis: a CPU came or went, starting again");
-    let setup = Setup::new(opts, wanted, Start::AfterHotplug)?;
-    place::take(&setup);
-    Ok(setup)
-}
-
-/// What outlives a restart of the scheduler.
+/// All that the daemon has besides the scheduler.
 struct Session {
     hub: Arc<Hub>,
     told: Told,
@@ -137,82 +120,57 @@ struct Session {
     manager: Manager,
     kernel: String,
     put_back: PutBack,
-    storage: Storage,
     relief: Relief,
     kernel_threads: KernelThreads,
-    /// It makes no other system calls any more than it needs.
-    is_filtered: bool,
 }
 
 impl Session {
-    /// One life after another, until the user or the kernel ends it.
-    fn lives(&mut self, opts: &Opts, first: Setup) -> Result<(), Failure> {
-        let mut next = first;
-        loop {
-            match self.live(&mut next)? {
-                End::ByUser => return Ok(()),
-                End::Restart => next = restart(opts, next.wanted)?,
-                End::Ejected(report) => {
-                    say(report.to_string().trim_end());
-                    return Err(Failure::Ejected(report.headline()));
-                }
-            }
-        }
-    }
-
-    /// One life of the scheduler.
-    fn live(&mut self, setup: &mut Setup) -> Result<End> {
-        self.manager.alive(); // loading it once more takes a while
+    /// The scheduler from its load until the user or the kernel ends it.
+    fn live(&mut self, setup: &mut Setup) -> Result<(), Failure> {
         let mut object = MaybeUninit::uninit();
-        let loaded = Loaded::new(setup, self.put_back, &mut self.storage, &mut object)?;
+        let loaded = Loaded::new(setup, self.put_back, &mut object)?;
         if !self.told.stop.is_empty() {
-            return Ok(End::ByUser); // not in charge yet: nothing to give back
+            return Ok(()); // not in charge yet: nothing to give back
         }
         let mut scheduler = loaded.attach(setup)?;
         self.classes.begin(setup, &mut scheduler).context("applying the rules")?;
         let mut begin = self.begin(setup, &scheduler);
         self.output.begin(&begin, &self.hub)?;
-        if !std::mem::replace(&mut self.is_filtered, true)
-            && let Err(error) = privileges::filter()
-        {
+        if let Err(error) = privileges::filter() {
             log::warn!("the system calls of this daemon are not limited: {error:#}");
         }
         self.manager.ready(&status(&begin));
-        let ended_by_user = self.serve(&mut scheduler, setup, &mut begin)?;
-        if ended_by_user {
-            self.manager.stopping();
-        }
+        let served = self.serve(&mut scheduler, setup, &mut begin);
+        self.manager.stopping();
         // as long as the scheduler still knows how urgent they are
-        let given_back = if ended_by_user { self.classes.give_back() } else { Ok(()) };
+        let given_back = if scheduler.has_ended() { Ok(()) } else { self.classes.give_back() };
         let (last, report) = scheduler.stop()?;
         self.kernel_threads.end();
-        if report.wants_restart() && !ended_by_user {
-            return Ok(End::Restart);
-        }
-        self.manager.stopping();
         // before the terminal is given back, which may take its time
         let given_back = given_back.and_then(|()| self.classes.end());
         self.output.end();
         if !report.is_ours() {
             given_back.unwrap_or_else(|error| log::error!("{error:#}"));
-            return Ok(End::Ejected(report));
+            say(report.to_string().trim_end());
+            return Err(Failure::Ejected(report.headline()));
         }
+        served?;
         given_back?;
         say_farewell(&last);
-        Ok(End::ByUser)
+        Ok(())
     }
 
     fn begin(&self, setup: &Setup, scheduler: &Scheduler<'_>) -> Begin {
         watcher::begin(setup, scheduler, &self.kernel, Model::now().to_string())
     }
 
-    /// Answers and shows until the end. Returns whether the user asked for it.
+    /// Answers and shows until the user or the kernel ends it.
     fn serve(
         &mut self,
         scheduler: &mut Scheduler<'_>,
         setup: &mut Setup,
         begin: &mut Begin,
-    ) -> Result<bool> {
+    ) -> Result<(), Failure> {
         let mut watcher = Watcher::new(&self.hub);
         watcher.adapt(scheduler, begin);
         let ended = self.answer(scheduler, setup, begin, &mut watcher);
@@ -226,7 +184,7 @@ impl Session {
         setup: &mut Setup,
         begin: &mut Begin,
         watcher: &mut Watcher,
-    ) -> Result<bool> {
+    ) -> Result<(), Failure> {
         let (answer, mut ask) = self.requests.clone();
         let mut control = self.control.clone();
         let (mut tick, left) = (self.output.ticks(), self.output.left());
@@ -236,16 +194,22 @@ impl Session {
         while !scheduler.has_ended() {
             self.relief.turn();
             self.kernel_threads.turn(scheduler);
+            if scheduler.has_other_cpus() {
+                self.follow_cpus(scheduler, setup)?;
+                *begin = self.begin(setup, scheduler);
+                self.manager.status(&status(begin));
+                watcher.tell_change(scheduler, begin);
+            }
             let Ticks { changes, interval, poll } = watcher.ticks();
             let rest = news_at.saturating_duration_since(Instant::now());
             let news = if rest.is_zero() { scheduler.news() } else { never() };
             // what comes first is looked at first: a storm of news holds up nobody
             select_biased! {
-                recv(self.told.stop) -> _ => return Ok(true),
+                recv(self.told.stop) -> _ => return Ok(()),
                 recv(pulse) -> _ => self.manager.alive(),
                 recv(self.told.hangup) -> _ => {
                     if self.told.on_terminal && !self.classes.has_rules() {
-                        return Ok(true);
+                        return Ok(());
                     }
                     self.manager.reloading();
                     let reloaded = self.classes.reload(setup, scheduler);
@@ -261,7 +225,7 @@ impl Session {
                 }
                 recv(left) -> left => {
                     left.context("the view is gone")?.context("the terminal is gone")?;
-                    return Ok(true);
+                    return Ok(());
                 }
                 recv(ask) -> asked => {
                     let Ok(asked) = asked else {
@@ -316,7 +280,25 @@ impl Session {
                 }
             }
         }
-        Ok(false)
+        Ok(())
+    }
+
+    /// Goes on with the CPUs that are online now.
+    fn follow_cpus(
+        &mut self,
+        scheduler: &mut Scheduler<'_>,
+        setup: &mut Setup,
+    ) -> Result<(), Failure> {
+        let classes = &mut self.classes;
+        let seen = Seen::now().map_err(Failure::NotTaken);
+        match seen.and_then(|seen| live::follow_cpus(setup, scheduler, classes, &seen)) {
+            Ok(text) => self.output.tell(&text, "CPU hotplug"),
+            // it is tried again
+            Err(error @ Failure::NotTaken(_)) => log::error!("a CPU came or went: {error}"),
+            Err(error) => return Err(error),
+        }
+        place::take(setup);
+        Ok(())
     }
 }
 

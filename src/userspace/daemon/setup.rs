@@ -11,15 +11,6 @@ use crate::cli::Opts;
 use crate::config::{CallTable, CpuSet, Layout, Machine, Partition, Policy, SYSFS_CPU};
 use crate::exit::Failure;
 
-/// Is this the first start, or one after a CPU came or went?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// All RT CPUs that were asked for must be there.
-    First,
-    /// The scheduler goes on with those that are.
-    AfterHotplug,
-}
-
 /// What the options said, and `scx_artis ctl` since.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -84,28 +75,14 @@ impl Setup {
     ///
     /// # Errors
     /// When they do not go together.
-    pub fn new(opts: &Opts, wanted: Wanted, start: Start) -> Result<Self, Failure> {
+    pub fn new(opts: &Opts, wanted: Wanted) -> Result<Self, Failure> {
         wanted.values.validate()?;
         let calls = CallTable::new(opts.strict, &opts.calls)?;
         let Seen { machine, layout } = Seen::now()?;
         let nr_cpus = machine.possible.iter().last().map_or(0, |cpu| cpu + 1);
-        let mut warnings = Vec::new();
-        let partition = match start {
-            Start::First => Partition::new(&wanted.rt, &machine)?,
-            Start::AfterHotplug => {
-                let (partition, lost) = Partition::after_hotplug(&wanted.rt, &machine)?;
-                if !lost.is_empty() {
-                    warnings.push(format!(
-                        "RT CPUs {lost} are offline: going on with {}",
-                        partition.rt
-                    ));
-                }
-                partition
-            }
-        };
-        warnings.extend(partition.split_cores(&machine));
+        let partition = Partition::new(&wanted.rt, &machine)?;
         Ok(Self {
-            warnings,
+            warnings: partition.split_cores(&machine),
             watchdog_ms: opts.watchdog_ms,
             policy: wanted.values.constants(&partition, &calls, nr_cpus, wanted.seq),
             topology: layout.topology(&partition),

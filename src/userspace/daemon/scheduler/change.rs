@@ -12,7 +12,7 @@ use nix::errno::Errno;
 
 use super::{Scheduler, run_with};
 use crate::abi::skel::BpfSkel;
-use crate::abi::{artis_policy, artis_set_class, artis_topology};
+use crate::abi::{CpuKind, artis_policy, artis_set_class, artis_topology};
 use crate::config::{KNOBS, Partition};
 use crate::control::{Class, Treatment};
 use crate::daemon::live::InCharge;
@@ -32,6 +32,11 @@ impl InCharge for Scheduler<'_> {
     ) -> Result<()> {
         let before = *self.topology()?;
         let kinds_before = self.partition.kinds();
+        let seq = self.hotplug_seq_now()?;
+        // the event of a CPU that was offline is void
+        let gone = |cpu: &usize| self.cpu(*cpu).kind == CpuKind::Absent as u8;
+        let gone: Vec<_> = self.faults.keys().copied().filter(gone).collect();
+        self.faults.retain(|cpu, _| !gone.contains(cpu));
         self.write_partition(&wanted.cpu_kind, topology)?;
         if let Err(error) = set_partition(&self.skel) {
             self.write_partition(&kinds_before, &before)?;
@@ -42,7 +47,11 @@ impl InCharge for Scheduler<'_> {
             return Err(error);
         }
         self.partition = partition.clone();
+        self.hotplug_seq = seq;
         self.set_policy(wanted)?;
+        if let Err(error) = self.watch_faults() {
+            log::error!("not all page faults are seen: {error:#}");
+        }
         // the new partition is in force, whatever becomes of this
         let again = || {
             look_again(&self.skel)?;
@@ -87,6 +96,18 @@ impl InCharge for Scheduler<'_> {
 }
 
 impl Scheduler<'_> {
+    /// Has a CPU gone or come since the partition was made?
+    pub fn has_other_cpus(&mut self) -> bool {
+        self.hotplug_seq_now().is_ok_and(|seq| seq != self.hotplug_seq)
+    }
+
+    fn hotplug_seq_now(&mut self) -> Result<u32> {
+        let data = self.skel.maps.data_watch_data.as_mut();
+        let data = data.context("the BPF object does not tell of CPUs")?;
+        // SAFETY: aligned, and valid for as long as the exclusive borrow of `data`; BPF changes it.
+        Ok(unsafe { AtomicU32::from_ptr(&mut data.hotplug_seq) }.load(Ordering::Acquire))
+    }
+
     fn topology(&self) -> Result<&artis_topology> {
         let data = self.skel.maps.data_topology_data.as_ref();
         Ok(&data.context("the BPF object has no topology")?.topology)

@@ -9,13 +9,12 @@ mod follow;
 pub mod news;
 mod read;
 mod report;
-mod storage;
 mod takeover;
 mod watch;
 
-pub use storage::Storage;
 pub use watch::Watched;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -44,8 +43,11 @@ pub struct Scheduler<'obj> {
     skel: BpfSkel<'obj>,
     /// Gone as soon as the scheduler is let go of.
     link: Option<Link>,
-    _faults: Vec<Link>,
+    /// The hooks of page faults, by CPU.
+    faults: BTreeMap<usize, Link>,
     partition: Partition,
+    /// CPUs that have gone or come, as far as the partition knows.
+    hotplug_seq: u32,
     started_ns: u64,
     /// Exists while somebody watches.
     watch: Option<Watch>,
@@ -54,25 +56,22 @@ pub struct Scheduler<'obj> {
 }
 
 impl<'obj> Loaded<'obj> {
-    /// Opens the BPF object in `object`, writes all constants, and loads it. The maps in `storage`
-    /// are used again, or kept there.
+    /// Opens the BPF object in `object`, writes all constants, and loads it.
     ///
     /// # Errors
     /// When libbpf or the verifier refuses; broken BTF is named as the cause.
     pub fn new(
         setup: &Setup,
         put_back: PutBack,
-        storage: &mut Storage,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Self> {
         let builder = BpfSkelBuilder::default();
         let open_opts = setup.libbpf.clone().into_bpf_open_opts();
         let mut skel = scx_ops_open!(builder, object, artis_ops, open_opts)?;
+        // it follows CPUs that go and come by itself
+        skel.struct_ops.artis_ops_mut().hotplug_seq = 0;
         constants::write(&mut skel, setup, put_back)?;
-        storage.reuse(&mut skel)?;
-        let skel = scx_ops_load!(skel, artis_ops, uei)?;
-        storage.keep(&skel).context("keeping the storage of tasks and cgroups")?;
-        Ok(Self { skel })
+        Ok(Self { skel: scx_ops_load!(skel, artis_ops, uei)? })
     }
 
     /// Puts the scheduler in charge.
@@ -85,20 +84,18 @@ impl<'obj> Loaded<'obj> {
         // would replace and drop their links
         let link = takeover::attended(|| scx_ops_attach!(self.skel, artis_ops))
             .context("the kernel did not take the scheduler (sudo dmesg | tail says why)")?;
-        let faults = faults::attach(
-            &self.skel,
-            [&setup.partition.rt, &setup.partition.nrt].into_iter().flat_map(|set| set.iter()),
-        )?;
-        let started_ns = sample(&self.skel)?;
-        Ok(Scheduler {
+        let mut scheduler = Scheduler {
+            started_ns: sample(&self.skel)?,
             skel: self.skel,
             link: Some(link),
-            _faults: faults,
+            faults: BTreeMap::new(),
             partition: setup.partition.clone(),
-            started_ns,
+            hotplug_seq: 0,
             watch: None,
             herald: None,
-        })
+        };
+        scheduler.watch_faults()?;
+        Ok(scheduler)
     }
 }
 

@@ -9,8 +9,8 @@ use nix::sys::signal::Signal;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
-use super::{Ctx, Host, Outcome, Scenario, Scope, say};
-use crate::guest::{PATIENCE, enable_seq, line, until, write};
+use super::{Ctx, Host, Outcome, Scenario, Scope, hotplug, say};
+use crate::guest::{PATIENCE, line, until};
 use crate::load::Workers;
 use crate::policy::{EXT, Policy};
 use crate::worker::{Kind, Spec};
@@ -102,13 +102,8 @@ fn privileges(ctx: &Ctx) -> Result<Outcome> {
     daemon.signal(Signal::SIGHUP)?;
     until("the rules are read again", PATIENCE, || Ok(daemon.output().contains("SIGHUP")))
         .with_context(|| daemon.output())?;
-    let before = enable_seq()?;
-    write("/sys/devices/system/cpu/cpu1/online", "0")?;
-    until("it has started again", PATIENCE, || Ok(enable_seq()? > before))?;
-    write("/sys/devices/system/cpu/cpu1/online", "1")?;
-    until("and once more", PATIENCE, || Ok(enable_seq()? > before + 1))?;
-    daemon.ensure_loaded("after a CPU was away")?;
-    told(ctx, &["get"], 0)?;
+    hotplug::switch(ctx, &mut daemon, 1, false)?;
+    hotplug::switch(ctx, &mut daemon, 1, true)?;
     daemon.finish()?;
     becomes(task, "it puts back", Policy::new(libc::SCHED_FIFO, 30))?;
 
