@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Remembers what the daemon has changed of tasks outside the scheduler, so that it
- * can be put back (docs/decisions/0016-adoption.md). An object of its own, loaded
- * for --adopt and --confine only: its maps and links are pinned, so records follow
- * forks and calls of the tasks also while no daemon runs.
- *
- * A record is made in two ways: by the daemon, for a task that has a real-time
- * policy at that moment (of a confined one: the CPUs that it is bound to), and for
- * a child that a task with a record forks while it is changed. It goes when a call
- * that is not the daemon's sets what was changed, and with the task. So nothing that a
- * task says about itself makes a record, or makes it say more than the kernel has granted.
- */
+/* Records what --adopt and --confine change of tasks (docs/decisions/0016-adoption.md), to restore
+ * it. Maps and links are pinned: records follow forks and calls without a daemon, too. Only the
+ * daemon and a fork of a changed task make a record, and no record claims more than the kernel
+ * has granted the task. */
 #include <scx/common.bpf.h>
-
 #include "abi/change.h"
 #include "config/sched.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
-/*
- * By the address of the task_struct, which stays what it is when a thread executes a program.
- * Allocated beforehand: on PREEMPT_RT a thread refills BPF's allocator, and the sixth record
- * in a row finds no memory.
- */
+/* By address of the task_struct, which exec keeps. Preallocated: on PREEMPT_RT a thread refills the
+ * BPF allocator, so the sixth record in a row would get no memory. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ARTIS_MAX_CHANGES);
@@ -45,7 +33,6 @@ struct {
 } aim SEC(".maps");
 
 #define SETPARAM_POLICY (-1) /* kernel/sched/sched.h */
-
 #define NSEC_PER_TICK (1000000000ULL / 100) /* USER_HZ is 100 */
 
 static __always_inline u64 start_ticks(const struct task_struct *p)
@@ -60,7 +47,7 @@ static __always_inline struct artis_keeper *the_keeper(void)
 	return bpf_map_lookup_elem(&keeper, &first);
 }
 
-/* Is this a call of the daemon, or of the process that restores for it? */
+/* Is this a call of the daemon or of the process that restores for it? */
 static __always_inline bool is_keepers_call(void)
 {
 	const struct artis_keeper *k = the_keeper();
@@ -68,10 +55,7 @@ static __always_inline bool is_keepers_call(void)
 	return k && k->tgid == bpf_get_current_pid_tgid() >> 32;
 }
 
-/*
- * A copy of the record of the task with the address @key. An element that is deleted
- * meanwhile may be another task's before it is copied whole: callers compare its tid.
- */
+/* Copies the record of @key; one deleted meanwhile may hold another task's: callers compare tid. */
 static __always_inline bool get_change(u64 key, struct artis_change *copy)
 {
 	const struct artis_change *found = bpf_map_lookup_elem(&changes, &key);
@@ -82,20 +66,18 @@ static __always_inline bool get_change(u64 key, struct artis_change *copy)
 	return true;
 }
 
-/* Is @p, which was forked by a task with the record @c, born as the daemon had made that task? */
+/* Did @p, forked by a task with the record @c, inherit what the daemon had changed? */
 static __always_inline bool is_born_changed(const struct task_struct *p,
 					    const struct artis_change *c)
 {
 	if (c->kind == ARTIS_CHANGE_CONFINED)
 		return p->nr_cpus_allowed == c->nr_to;
-	/* a child of a real-time task with SCHED_RESET_ON_FORK is none itself */
+	/* SCHED_RESET_ON_FORK: the child of a real-time task is none */
 	return !c->reset_on_fork && !has_rt_policy(p);
 }
 
-/*
- * The last moment of a fork, for threads that the kernel adds to a process, too. That the
- * parent has been put back meanwhile does not matter: the child has what the parent had.
- */
+/* Last step of a fork, also for threads that the kernel adds to a process. The parent may have been
+ * restored meanwhile: the child has what the parent had. */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(artis_change_fork, struct task_struct *child)
 {
@@ -116,7 +98,7 @@ int BPF_PROG(artis_change_fork, struct task_struct *child)
 	return 0;
 }
 
-/* A thread that executes a program takes over the id and the start of its process's first one. */
+/* A thread that calls exec takes the id and the start time of the first thread of its process. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(artis_change_exec, struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm)
 {
@@ -131,7 +113,7 @@ int BPF_PROG(artis_change_exec, struct task_struct *p, pid_t old_pid, struct lin
 	return 0;
 }
 
-/* Another process that gets the keeper's id later is not the keeper. */
+/* A later process with the keeper's id is not the keeper. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(artis_change_exit, struct task_struct *p)
 {
@@ -144,10 +126,8 @@ int BPF_PROG(artis_change_exit, struct task_struct *p)
 	return 0;
 }
 
-/*
- * A call has set a policy. If the daemon's own call undid it before this program runs, the
- * record tells what was asked for; if it was no real-time policy, there is none any more.
- */
+/* Another caller set a policy: records a real-time one, even if the daemon has undone it by now;
+ * deletes the record for any other. */
 SEC("fexit/__sched_setscheduler")
 int BPF_PROG(artis_change_policy, struct task_struct *p, const struct sched_attr *attr, bool user,
 	     bool pi, int err)
@@ -160,7 +140,7 @@ int BPF_PROG(artis_change_policy, struct task_struct *p, const struct sched_attr
 	    c.kind != ARTIS_CHANGE_ADOPTED)
 		return 0;
 	if (policy == SETPARAM_POLICY && !attr->sched_priority)
-		return 0; /* the nice value or a clamp of utilization */
+		return 0; /* the nice value or a uclamp value */
 	if (policy == SCHED_FIFO || policy == SCHED_RR) {
 		c.policy = policy;
 		c.reset_on_fork = attr->sched_flags & SCHED_FLAG_RESET_ON_FORK;
@@ -173,7 +153,7 @@ int BPF_PROG(artis_change_policy, struct task_struct *p, const struct sched_attr
 	return 0;
 }
 
-/* A call has bound a task to CPUs: that is its own affair from now on. */
+/* Another caller set the affinity of a task: it is no longer restored. */
 SEC("fexit/__sched_setaffinity")
 int BPF_PROG(artis_change_affinity, struct task_struct *p, struct affinity_context *to, int err)
 {
@@ -188,10 +168,7 @@ int BPF_PROG(artis_change_affinity, struct task_struct *p, struct affinity_conte
 	return 0;
 }
 
-/*
- * The keeper changes policies and affinities by thread id, which may be another task's since it
- * looked. The kernel asks here before it does: another task than the keeper means is not changed.
- */
+/* Refuses a change by the keeper if the thread id that it names belongs to another task by now. */
 SEC("fmod_ret/security_task_setscheduler")
 int BPF_PROG(artis_change_refuse, struct task_struct *p, int ret)
 {
@@ -206,7 +183,7 @@ int BPF_PROG(artis_change_refuse, struct task_struct *p, int ret)
 	return ret;
 }
 
-/* The task that @args names by id and start; to be released. NULL: it is gone. */
+/* The task with tid and start_ticks of @args, to be released, or NULL. */
 static __always_inline struct task_struct *named_task(const struct artis_change *args)
 {
 	struct task_struct *p = bpf_task_from_pid(args->tid);
@@ -217,11 +194,8 @@ static __always_inline struct task_struct *named_task(const struct artis_change 
 	return NULL;
 }
 
-/*
- * Run by the daemon before it changes a task, which @args names by id and start. Of a task
- * that is to be adopted, @args tells afterwards what it is. Returns 0; -ESRCH: it is gone;
- * -EINVAL: it is to be adopted, and neither SCHED_FIFO nor SCHED_RR; or no room.
- */
+/* Records a task before the daemon changes it; for adoption, fills in its policy. Returns 0, -ESRCH
+ * (it is gone), -EINVAL (adoption: neither SCHED_FIFO nor SCHED_RR) or another error: no room. */
 SEC("syscall")
 int artis_change_note(struct artis_change *args)
 {
@@ -246,7 +220,7 @@ out:
 	return err;
 }
 
-/* Run by the daemon: fills in the record of a task. Returns 0, or -ENOENT: there is none. */
+/* For the daemon: copies the record of a task to @args. Returns 0 or -ENOENT. */
 SEC("syscall")
 int artis_change_get(struct artis_change *args)
 {

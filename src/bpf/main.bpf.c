@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * artis: asymmetric real-time scheduling. Table of contents; the headers are in
- * the order of the flow.
- *
- *   abi      what both languages read
- *   config   what is decided at load
- *   ledger   what is remembered of CPUs, tasks, cgroups
- *   policy   pure rules, tested on the host (included where they are used)
- *   queues   how a verdict becomes a dispatch
- *   events   what the kernel tells: entry, real-time switches, wake, run, life
- *   report   what userspace is told
- */
+/* artis: asymmetric real-time scheduling. The includes are in the order of the flow.
+ * abi: shared with Rust; config: set at load; ledger: state of CPUs, tasks and cgroups;
+ * policy: pure rules, tested on the host; queues: from a verdict to a dispatch;
+ * events: entry, real-time switches, wake, run, life; report: output to userspace. */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
 
 char _license[] SEC("license") = "GPL";
 
-/* include/linux/sched.h: a thread that a process lends to the kernel */
-#define ARTIS_PF_USER_WORKER 0x00004000
+#define ARTIS_PF_USER_WORKER 0x00004000 /* include/linux/sched.h: a thread lent to the kernel */
 
 #include "abi/abi.h"
 #include "config/rodata.bpf.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All that both languages read; bindgen starts here. */
+/* Everything that both BPF and Rust read; the input of bindgen. */
 #pragma once
-
 #include "consts.h"
 #include "hist.h"
 #include "stat.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A histogram of times, as both languages see it; policy/hist.h says which slot is whose. */
+/* A histogram of times; policy/hist.h maps a time to its slot. */
 #pragma once
-
 #include "types.h"
 
 /* Times below 2^FIRST ns share the first slot, those from 2^LAST ns on the last. */

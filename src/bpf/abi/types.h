@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The integer names that every header of abi/ and policy/ uses, whoever
- * compiles it: BPF (vmlinux.h has them already), bindgen, or a host compiler.
- */
+/* Integer names of abi/ and policy/ for bindgen and host compilers; BPF has them from vmlinux.h. */
 #pragma once
-
 #ifndef __VMLINUX_H__
 typedef unsigned char u8;
 typedef unsigned short u16;

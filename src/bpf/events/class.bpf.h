@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Which tasks are RT1+: as the daemon says (BPF_PROG_RUN), and as their parents were.
- */
+/* Which tasks are RT1+: the daemon says so, and a child inherits it. */
 #pragma once
 
-/* Task @pid takes the place @order if it waits in @dsq. The caller's program may sleep. */
 static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
 {
 	struct task_struct *p;
 	bool done = false;
 
-	bpf_rcu_read_lock();
+	bpf_rcu_read_lock(); /* the program of the caller may sleep */
 	bpf_for_each(scx_dsq, p, dsq, 0) {
 		if (p->pid != pid)
 			continue;
@@ -19,13 +16,10 @@ static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
 		break;
 	}
 	bpf_rcu_read_unlock();
-	return done;
+	return done; /* false: it does not wait in @dsq */
 }
 
-/*
- * @t, which is task @pid, is of another class now: if it waits, its place in the queue is another
- * one, and it may come before what runs where it ran last.
- */
+/* Task @pid has another class: if it waits, it gets its new place, and may preempt a lower task. */
 static __always_inline void class_queued(u32 pid, struct artis_task *t)
 {
 	s32 cpu = t->queue == ARTIS_QUEUE_OWN ? (s32)t->where : t->nrt_cpu;
@@ -35,7 +29,6 @@ static __always_inline void class_queued(u32 pid, struct artis_task *t)
 		preempt_for_rt1(cpu);
 }
 
-/* @p is of this class from now on. */
 static __always_inline void class_set(struct task_struct *p, struct artis_task *t,
 				      const struct artis_set_class *to)
 {
@@ -52,11 +45,10 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 		return;
 	}
 	c->curr_rt1 = t->rt1;
-	/* where it may not be, or where others come first now: the queues decide anew */
-	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT); /* placed anew */
 }
 
-/* A child is what its parent is, unless that asked for the opposite (SCHED_RESET_ON_FORK). */
+/* In fork: the child has the class of its parent, RT1+ not after SCHED_RESET_ON_FORK. */
 static __always_inline void class_inherit(struct artis_task *t)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -66,13 +58,13 @@ static __always_inline void class_inherit(struct artis_task *t)
 		return;
 	t->rt_forbidden = of->rt_forbidden;
 	t->by_hand = of->by_hand;
-	if (!of->rt1 || parent->sched_reset_on_fork) /* the child has it no more */
+	if (!of->rt1 || parent->sched_reset_on_fork) /* cleared in the child by now */
 		return;
 	t->rt1 = of->rt1;
 	t->rt1_rr = of->rt1_rr;
 }
 
-/* Is that another treatment than the one of @t? Rules are applied anew at each exec. */
+/* Rules are applied at each exec: often nothing differs. */
 static __always_inline bool class_differs(const struct artis_task *t,
 					  const struct artis_set_class *to)
 {
@@ -80,7 +72,7 @@ static __always_inline bool class_differs(const struct artis_task *t,
 	       t->rt_forbidden != !!to->rt_forbidden || t->by_hand != !!to->by_hand;
 }
 
-/* Run by the daemon. Returns 0, or -ESRCH: there is no such task. */
+/* Run by the daemon. Returns 0 or -ESRCH. */
 SEC("syscall")
 int artis_set_class(struct artis_set_class *args)
 {

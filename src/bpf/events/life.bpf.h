@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Tasks come, go and change; so do cgroups; so does the scheduler.
- */
+/* Life of tasks, cgroups and the scheduler. */
 #pragma once
 
-/* Its virtual time is that of the bound tasks near to it. */
 static __always_inline void task_begins(struct artis_task *t)
 {
 	t->queue = ARTIS_QUEUE_BOUND;
@@ -20,11 +17,7 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	if (!t)
 		return -ENOMEM;
 	t->fresh = args->fork;
-	/*
-	 * A child begins inside fork. What an existing task does is not known; it
-	 * is not calm before it has run for a while without an entry.
-	 */
-	t->section = args->fork ? ARTIS_SECTION_CALL : ARTIS_SECTION_NONE;
+	t->section = args->fork ? ARTIS_SECTION_CALL : ARTIS_SECTION_NONE; /* a child is in fork */
 	if (args->fork)
 		class_inherit(t);
 	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
@@ -35,10 +28,9 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	return 0;
 }
 
-/* It is gone, or only out of our hands because the scheduler ends. */
 void BPF_STRUCT_OPS(artis_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	if (p->flags & PF_EXITING)
+	if (p->flags & PF_EXITING) /* else the scheduler ends */
 		tell_exit(p);
 }
 
@@ -54,7 +46,6 @@ void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 	tell_news(p, ARTIS_NEWS_FROM_RT);
 }
 
-/* It leaves the ext class; if it runs right now as a real-time task, no switch will tell. */
 void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
@@ -67,7 +58,7 @@ void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 	if (is_realtime(p) && has_rt_policy(p))
 		tell_news(p, ARTIS_NEWS_TO_RT);
 	if (scx_bpf_task_running(p) && is_realtime(p) && !cpu_of(cpu)->rt.in_rt)
-		rt_begins(cpu_of(cpu), cpu, p);
+		rt_begins(cpu_of(cpu), cpu, p); /* no context switch comes */
 }
 
 void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
@@ -78,11 +69,8 @@ void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
 		task_note_weight(p, t, weight);
 }
 
-/*
- * Also called when a task is switched out with its migration disabled (a mask
- * of one CPU, which is not its affinity) and when it enables it again: who was
- * held on an RT CPU in the middle of an endangering section leaves then.
- */
+/* Also called at a switch with migration disabled (a mask of one CPU, not the affinity) and when
+ * it is enabled again: a task in an endangering section then leaves an RT CPU. */
 void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
 	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
@@ -147,8 +135,7 @@ void BPF_STRUCT_OPS(artis_exit, struct scx_exit_info *ei)
 {
 	s32 cpu;
 
-	/* the tracepoints outlive the ops by moments: they must not count other schedulers' tasks */
-	in_charge = 0;
+	in_charge = 0; /* tracepoints outlive the ops: no counts of other schedulers' tasks */
 	bpf_for(cpu, 0, policy.nr_cpus)
 		cpu_of(cpu)->ext_running = 0;
 	UEI_RECORD(uei, ei);

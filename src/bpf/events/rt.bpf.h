@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Real-time tasks: never scheduled by us, seen at context switches. Their share
- * of each CPU is kept exactly, the last one is remembered by name for the
- * report of a stall, and ext tasks are put back from under them.
- */
+/* Real-time tasks at context switches: share of each CPU, the last one (for a stall), put-back. */
 #pragma once
 
 static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_struct *p)
@@ -49,10 +45,8 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 		rt_ends(c, cpu);
 	if (is && watches(ARTIS_WATCH_TASKS))
 		tally_rt_begins(c, next, prev);
-	/*
-	 * The ext task that was preempted lies in the local queue now. An RT1+ task has a better
-	 * place, unless it is a kernel thread that came: those are gone soon as a rule.
-	 */
+	/* The preempted ext task is in the local queue. Lazy: only an RT1+ task is put back, and
+	 * not if @next is a kernel thread, which is soon gone as a rule. */
 	if (is && !was && !(prev->flags & PF_IDLE) &&
 	    (put_back == ARTIS_PUT_BACK_EAGER ||
 	     (put_back == ARTIS_PUT_BACK_LAZY && unlikely(c->left_rt1) &&
@@ -61,12 +55,8 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 	return 0;
 }
 
-/*
- * The load average of the rt class: updated under the runqueue lock at each
- * tick of a real-time task, so it serves as the tick that ops.tick is not.
- * A short real-time task leaves what it preempted in place, at no cost; a long
- * one gives it up here.
- */
+/* At each tick of a real-time task, under the rq lock; ops.tick is for ext tasks only. What a short
+ * real-time task preempts stays in place, at no cost (docs/decisions/0003-put-back.md). */
 SEC("tp_btf/pelt_rt_tp")
 int BPF_PROG(artis_rt_tick, struct rq *rq)
 {
@@ -75,21 +65,19 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 
 	if (rq->cpu != bpf_get_smp_processor_id() || !is_realtime(p))
 		return 0;
-	/* it became a real-time task while it ran: no switch told, and ops.disable came before */
-	if (unlikely(!c->rt.in_rt)) {
+	if (unlikely(!c->rt.in_rt)) { /* changed its class on the CPU, after ops.disable */
 		rt_begins(c, rq->cpu, p);
 		return 0;
 	}
-	/* before that, to 6.12, a look at idle CPUs is an error */
 	if (!in_charge || scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
-		return 0;
+		return 0; /* to 6.12 a look at idle CPUs is an error before in_charge */
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
 	offer(c, rq->cpu);
 	return 0;
 }
 
-/* To 6.18: called before the real-time task runs, when an ext task made way for it. */
+/* To 6.18: an ext task makes way for a real-time task, which runs after this. */
 void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	struct artis_cpu *c = cpu_of(cpu);

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task is put on a CPU and taken off it: the section and the attempt flag
- * move between the CPU's struct and the task's, run time becomes virtual time.
- * Both callbacks may run on another CPU than the task's.
- */
+/* A task starts and stops on a CPU. Both callbacks may run on another CPU than that of the task. */
 #pragma once
 
-/*
- * It is where it may not be: in a section on an RT CPU. A task that may not leave
- * gets here, one that the user has just forbidden RT CPUs, and on PREEMPT_RT one that the rt class
- * moved while it was boosted through a lock and that is an ext task again: it leaves at once.
- */
+/* @p may not be on this RT CPU: it cannot migrate, the user has just forbidden it RT CPUs, or
+ * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can. */
 static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, struct artis_task *t,
 					struct task_struct *p)
 {
@@ -59,8 +52,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (rt && c->movable &&
 	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
 		runs_astray(c, cpu, t, p);
-	/* it was a real-time task until now, and no switch told */
-	if (unlikely(c->rt.in_rt))
+	if (unlikely(c->rt.in_rt)) /* it left the rt class here: no context switch came */
 		rt_ends(c, cpu);
 	c->ext_running = 1;
 	if (watches(ARTIS_WATCH_TASKS))
@@ -99,7 +91,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 		residence_ends(c);
 }
 
-/* sched_yield(2): an RT1+ task lets its equals go first. To another task nobody yields. */
+/* sched_yield(2): an RT1+ task goes behind its equals. yield_to() is not supported. */
 bool BPF_STRUCT_OPS(artis_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct artis_task *t = task_of(from);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task becomes runnable: ops.select_cpu for those that wake, ops.enqueue for
- * all that were not placed there, among them the evicted ones.
- */
+/* A task becomes runnable: ops.select_cpu if it wakes, ops.enqueue if that did not insert it. */
 #pragma once
 
-/* Tasks that are exempt from eviction or start on NRT CPUs, each kind counted apart. */
 static __always_inline void count_exempt(const struct task_struct *p, const struct artis_task *t)
 {
 	if (likely(!t->fresh && !p->in_execve && !(p->flags & (PF_EXITING | PF_KTHREAD))))
@@ -20,7 +16,7 @@ static __always_inline void count_exempt(const struct task_struct *p, const stru
 		count(ARTIS_STAT_EXEMPT_KTHREAD);
 }
 
-/* Not called by the kernel for tasks that may run on one CPU only. */
+/* The kernel does not call it for tasks that may run on one CPU only. */
 s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct artis_task *t = task_of(p);
@@ -35,8 +31,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (!t->nrt_groups)
 		return prev_cpu;
 	facts_of(&f, p, t, prev_cpu, t->section, false, true);
-	/* an RT1+ task prefers RT CPUs: ops.enqueue looks there */
-	if (unlikely(t->rt1) && artis_may_use_rt(&f))
+	if (unlikely(t->rt1) && artis_may_use_rt(&f)) /* ops.enqueue looks at RT CPUs first */
 		return t->nrt_cpu;
 	if (unlikely(t->follow & ARTIS_FOLLOW_CONSUMER) && !f.unsettled) {
 		cpu = follow(p, t, &f);
@@ -44,8 +39,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			return cpu;
 	}
 	cpu = pick_idle_nrt(p, t, group_of(t->nrt_cpu));
-	if (cpu < 0)
-		/* the waker takes the lock of this CPU: never that of an RT CPU (kernel.md section 7) */
+	if (cpu < 0) /* the waker takes this CPU's rq lock: no RT CPU (kernel.md section 7) */
 		return t->nrt_cpu;
 	join(p, t, artis_queue_of(&f), group_of(cpu), true);
 	count_exempt(p, t);
@@ -54,7 +48,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* Every path out of here inserts the task or ends in scx_bpf_error(). */
+/* Every path inserts the task or ends in scx_bpf_error(). */
 void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;

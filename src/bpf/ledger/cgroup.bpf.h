@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * cgroup cpu.weight: each task's weight is scaled by the weights of the cgroups
- * above it. Two groups of equally many runnable tasks share as their weights
- * say; a group's share is not divided by the number of its tasks
- * (docs/decisions/0004-cgroup-weight.md).
- *
- * A change of weight moves a generation number; tasks recompute when they are
- * queued next.
- */
+/* cpu.weight of cgroups scales the weights of their tasks: docs/decisions/0004-cgroup-weight.md. */
 #pragma once
 
 struct artis_cgroup {
 	u32 weight;
 };
-
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct artis_cgroup);
 } cgroup_stor SEC(".maps");
-
-u32 cgroup_gen;
+u32 cgroup_gen; /* moves with each change of weight: tasks recompute when queued next */
 
 static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
 {
@@ -33,12 +23,11 @@ static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
 	__sync_fetch_and_add(&cgroup_gen, 1);
 }
 
-/* The product of the weights from below the root down to @cgrp, 100 is neutral. */
 static u32 cgroup_path_weight(struct cgroup *cgrp)
 {
 	u32 weight = ARTIS_WEIGHT_DEFAULT, depth = cgrp->level, level;
 
-	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) {
+	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) { /* the root, level 0, has no weight */
 		struct artis_cgroup *c;
 		struct cgroup *pos;
 
@@ -55,10 +44,7 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 	return weight;
 }
 
-/*
- * Kernel threads and the daemon hardly count in a load: what they do is short, bound to a CPU or
- * not to be moved for balance, and a single one of nice -20 would look like 89 tasks.
- */
+/* Kernel threads and the daemon count least: their work is short or bound, even at nice -20. */
 static void task_note_weight(const struct task_struct *p, struct artis_task *t, u32 weight)
 {
 	weight = artis_weight_in(weight, t->cgroup_weight);
@@ -66,13 +52,12 @@ static void task_note_weight(const struct task_struct *p, struct artis_task *t, 
 	t->inv_weight = artis_inv_weight(weight);
 }
 
-/* Its cgroup is another: look again before it is queued next. */
 static void task_forget_cgroup(struct artis_task *t)
 {
-	t->cgroup_gen = cgroup_gen - 1;
+	t->cgroup_gen = cgroup_gen - 1; /* task_refresh_weight() looks again */
 }
 
-/* Before queueing: take over weights that changed since. Ops that hold the task's rq only. */
+/* Takes over changed weights before @p is queued. Only for ops that hold the rq lock of @p. */
 static __always_inline void task_refresh_weight(struct task_struct *p, struct artis_task *t)
 {
 	struct cgroup *cgrp;

@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Groups, and the clocks of virtual time: one for each queue (policy/fair.h). A
- * runnable task is counted in one of them, running or queued, and its virtual
- * time is on that clock. It is counted, and moved to another clock, by whoever
- * holds the lock of its run queue: ops.enqueue, ops.running, ops.stopping.
- */
+/* Groups of CPUs, and the clocks of virtual time: one for each queue (policy/fair.h). */
 #pragma once
-
 #include "../policy/room.h"
 
 struct artis_group {
-	/* by enum artis_queue; that of the tasks which may run on one CPU only is just their weight */
-	struct artis_clock clock[ARTIS_NR_QUEUES];
-	/* a time on the calm clock less the same time on the bound one */
-	u64 calm_offset;
-	/* written with a new partition: its CPUs, and the NRT CPUs among them */
-	u32 nr_cpus __attribute__((aligned(64)));
-	u32 nr_nrt;
-	/* what real-time tasks leave of its CPUs, 30 fraction bits (policy/load.h) */
-	u64 power __attribute__((aligned(64)));
-	/* when it last looked at another group, ns, and which is the next */
-	u64 looked_ns;
-	u32 next;
-	/* lengths of its bound and its calm queue when last sampled */
-	s32 queued[2];
+	struct artis_clock clock[ARTIS_NR_QUEUES]; /* ARTIS_QUEUE_OWN: only the weight is used */
+	u64 calm_offset; /* a time on the calm clock less the same time on the bound one */
+	u32 nr_cpus __attribute__((aligned(64))); /* cache line of the partition */
+	u32 nr_nrt; /* NRT CPUs among them */
+	u64 power __attribute__((aligned(64))); /* left by real-time tasks, 2^-30 CPUs (load.h) */
+	u64 looked_ns; /* when it last looked at another group for balance */
+	u32 next; /* the group to look at next, modulo nr_groups */
+	s32 queued[2]; /* lengths of the bound and the calm queue when last sampled */
 } __attribute__((aligned(64)));
-
 struct artis_group groups[ARTIS_MAX_GROUPS];
 
 static __always_inline struct artis_group *group_nr(u32 group)
@@ -55,7 +42,6 @@ static __always_inline u32 group_at(u32 queue, u32 where)
 	return queue == ARTIS_QUEUE_OWN ? group_of(where) : where;
 }
 
-/* Place of a task with virtual time @vtime in the queue where it is to wait. */
 static __always_inline u64 order_of(const struct artis_task *t)
 {
 	if (unlikely(t->rt1))
@@ -63,13 +49,13 @@ static __always_inline u64 order_of(const struct artis_task *t)
 	return t->vtime - t->advance_ns;
 }
 
-/* The same on the bound clock of the group, where the orders of all its queues are compared. */
+/* @order on the bound clock of the group, by which all its queues compare. */
 static __always_inline u64 common_order(u64 order, u32 queue, u32 where)
 {
 	return artis_is_rt1_order(order) ? order : order - offset_of(queue, where);
 }
 
-/* It sleeps, ends, or leaves the ext class. */
+/* @t sleeps, ends, or leaves the ext class. Its rq lock is held. */
 static __always_inline void queue_leave(struct artis_task *t)
 {
 	struct artis_group *g = group_nr(t->group);
@@ -89,10 +75,9 @@ static __always_inline void queue_leave(struct artis_task *t)
 	}
 }
 
-/* @clock has had no task: its time is not behind @vtime now. */
 static __always_inline void clock_begins(struct artis_clock *clock, u64 vtime)
 {
-	if (artis_before(clock->vtime, vtime))
+	if (artis_before(clock->vtime, vtime)) /* of its first task */
 		clock->vtime = vtime;
 }
 
@@ -118,7 +103,7 @@ static __always_inline void queue_count(const struct artis_task *t, u32 queue, u
 	}
 }
 
-/* The clock of @queue of @where is @t's from now on, which is runnable. Global: verified once. */
+/* Counts runnable @t on the clock of @queue of @where, rq lock held. Global: verified once. */
 __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 {
 	u32 to = group_at(queue, where);
@@ -145,7 +130,6 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 	return 0;
 }
 
-/* Of two CPUs that find the same offset one changes it. */
 static __always_inline void offset_follow(u64 *offset, u64 ahead, u64 behind)
 {
 	u64 now = *offset, next = artis_offset_next(&policy, ahead, behind, now);
@@ -154,7 +138,6 @@ static __always_inline void offset_follow(u64 *offset, u64 ahead, u64 behind)
 		__sync_val_compare_and_swap(offset, now, next);
 }
 
-/* A run of @t for @run_ns moves its clock. */
 static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 {
 	struct artis_group *g = group_nr(t->group);
@@ -162,9 +145,6 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM];
 	struct artis_cpu *c;
 
-	/* a kernel thread: its run is no share of theirs */
-	if (t->weight <= ARTIS_WEIGHT_MIN)
-		return;
 	if (t->queue == ARTIS_QUEUE_BOUND) {
 		__sync_fetch_and_add(&bound->vtime,
 				     artis_clock_step(run_ns, bound->weight, g->nr_nrt));
@@ -184,7 +164,7 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 	}
 }
 
-/* @t begins to run: its clock is not further behind it than a task may be ahead. */
+/* @t begins to run: its clock is at most policy.lead_max_ns behind it. */
 static __always_inline void clock_pick(const struct artis_task *t)
 {
 	struct artis_clock *clock;
@@ -201,7 +181,6 @@ static __always_inline void clock_pick(const struct artis_task *t)
 	}
 }
 
-/* The virtual time of @t, which has slept or come from another group, is near its clock. */
 static __always_inline void clamp_vtime(struct artis_task *t)
 {
 	t->vtime =

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Who follows whom, and where producers ran. Only tasks that take part have an
- * entry; the others are told by one byte of struct artis_task.
- *
- * A consumer names its producers by thread id and time of birth, and looks them
- * up when it wakes: one that has ended is found out then, and nothing keeps a
- * dead task's memory. Lists of producers are written by ops.select_cpu of the
- * consumer and by the daemon, each entry as one word.
- */
+/* Consumers and their producers; tasks that do not take part have no entry. */
 #pragma once
-
 #include "../policy/follow.h"
 
+/* Producers are named by thread id and start time: a consumer drops ended ones when it wakes.
+ * ops.select_cpu of the consumer and the daemon write its list, each entry as one word. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -24,7 +17,7 @@ static __always_inline u64 who_is(const struct task_struct *p)
 	return artis_who(p->pid, p->start_time);
 }
 
-/* The task that @who means, to be released; NULL: it has ended, or is about to. */
+/* The task that @who names, to be released. NULL: it has ended or is about to. */
 static __always_inline struct task_struct *task_of_who(u64 who)
 {
 	struct task_struct *p = bpf_task_from_pid(artis_who_pid(who));
@@ -37,7 +30,7 @@ static __always_inline struct task_struct *task_of_who(u64 who)
 	return NULL;
 }
 
-/* From now on it is noted where @p runs. NULL: there is no memory for that. */
+/* Begins to record where @p runs. NULL: no memory. */
 static __always_inline struct artis_follow *follow_remember(struct task_struct *p, u8 as)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
@@ -49,7 +42,6 @@ static __always_inline struct artis_follow *follow_remember(struct task_struct *
 	return f;
 }
 
-/* @p, which takes part, stops on @cpu. */
 static __noinline void follow_stopped(struct task_struct *p, s32 cpu)
 {
 	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
@@ -67,7 +59,7 @@ static __noinline void follow_stopped(struct task_struct *p, s32 cpu)
 	f->woke_ns = 0;
 }
 
-/* Entry @e becomes @pid, or free. Returns the thread id that it was, if that task lives. */
+/* With @set, entry @e becomes @pid, 0: free. Returns its old thread id; 0: that task has ended. */
 static __always_inline u32 follow_set(struct artis_producer *e, u32 pid, bool set)
 {
 	struct task_struct *p = e->who ? task_of_who(e->who) : NULL;
@@ -90,15 +82,11 @@ static __always_inline u32 follow_set(struct artis_producer *e, u32 pid, bool se
 	return was;
 }
 
-/*
- * Run by the daemon: what task @args->pid follows, and, with @args->set, what it follows from now
- * on. Returns 0; -ESRCH: there is no such task; -ENOMEM.
- */
+/* Run by the daemon: gets, with @args->set sets, what a task follows. 0, -ESRCH or -ENOMEM. */
 SEC("syscall")
 int artis_set_follow(struct artis_set_follow *args)
 {
-	/* a copy: the verifier knows arguments at fixed places only */
-	struct artis_set_follow a = *args;
+	struct artis_set_follow a = *args; /* the verifier wants constant offsets into *args */
 	struct task_struct *p = bpf_task_from_pid(a.pid);
 	struct artis_follow *f;
 	u32 i, nr = 0;
@@ -110,10 +98,9 @@ int artis_set_follow(struct artis_set_follow *args)
 		nr += !!a.producer[i];
 	f = a.set && nr ? follow_remember(p, ARTIS_FOLLOW_CONSUMER) :
 			  bpf_task_storage_get(&follow_stor, p, 0, 0);
-	if (f) {
+	if (f) { /* follow() clears ARTIS_FOLLOW_CONSUMER if none is left */
 		for (i = 0; i < ARTIS_FOLLOW_MAX; i++)
 			a.producer[i] = follow_set(&f->producer[i], a.producer[i], a.set);
-		/* a consumer without producers finds out when it wakes */
 	} else {
 		__builtin_memset(a.producer, 0, sizeof(a.producer));
 		err = a.set && nr ? -ENOMEM : 0;

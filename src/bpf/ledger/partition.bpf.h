@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The partition: taken over from the policy before the scheduler is attached,
- * and each time the daemon changes it. CPUs that go and come.
- */
+/* The partition, set before the scheduler attaches and with each change, and hotplug of CPUs. */
 #pragma once
 
-/* Moves by one each time a CPU goes or comes: the daemon makes the partition anew. */
-u32 hotplug_seq SEC(".data.watch");
+u32 hotplug_seq SEC(".data.watch"); /* moves with each hotplug: the daemon makes a new partition */
 
-/*
- * The mask of the CPUs of @kind in @group, of which ARTIS_MASKS_ALL is all, takes the place of
- * the one in @slot; an empty one for ARTIS_CPU_ABSENT.
- */
+/* Sets *@slot to the CPUs of @kind in @group or ARTIS_MASKS_ALL; to none for ARTIS_CPU_ABSENT. */
 static __always_inline int mask_create(struct bpf_cpumask **slot, u32 group, u8 kind)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
@@ -31,7 +24,6 @@ static __always_inline int mask_create(struct bpf_cpumask **slot, u32 group, u8 
 	return 0;
 }
 
-/* One of the four masks of @group. */
 static __noinline int group_mask_create(u32 group, u32 which)
 {
 	struct artis_masks *m = masks_of(group);
@@ -50,7 +42,6 @@ static __noinline int group_mask_create(u32 group, u32 which)
 	}
 }
 
-/* The scratch mask of @cpu, which stays. */
 static __noinline int scratch_create(u32 cpu)
 {
 	u32 zero = 0;
@@ -61,10 +52,8 @@ static __noinline int scratch_create(u32 cpu)
 	return mask_create(&s->mask, ARTIS_MASKS_ALL, ARTIS_CPU_ABSENT);
 }
 
-/* So many masks of the partition in the making are made: four of each group, one of each CPU. */
-u32 masks_made;
+u32 masks_made; /* of the next partition: four for each group, then one for each CPU */
 
-/* The next mask. Returns 1 when all are made. */
 static __noinline int next_mask(void)
 {
 	u32 group = masks_made / 4, groups = ARTIS_MAX_GROUPS + 1;
@@ -73,10 +62,9 @@ static __noinline int next_mask(void)
 		return group_mask_create(group, masks_made % 4);
 	if (masks_made - 4 * groups < policy.nr_cpus)
 		return scratch_create(masks_made - 4 * groups);
-	return 1;
+	return 1; /* all are made */
 }
 
-/* CPUs of each group, and what kind each CPU is of. */
 static __noinline void take_over_partition(void)
 {
 	u32 cpu, group;
@@ -103,15 +91,8 @@ static __noinline void take_over_partition(void)
 	partition_gen++;
 }
 
-/*
- * Run by the daemon after it has written policy.cpu_kind and the topology. The
- * masks are built first, then everything else follows at once: who is queued or
- * runs is told by partition_gen, and every CPU looks again.
- *
- * Not done in ops.init, because on PREEMPT_RT the allocator of masks is refilled
- * by a thread: a second mask in a row gets -ENOMEM there. The daemon calls
- * again until this returns 0.
- */
+/* Run by the daemon after it has written policy.cpu_kind and the topology, until it returns 0: on
+ * PREEMPT_RT a thread refills the allocator, and a second mask in a row gets -ENOMEM (ops.init). */
 SEC("syscall")
 int artis_set_partition(void *ctx)
 {
@@ -131,7 +112,7 @@ int artis_set_partition(void *ctx)
 	return 0;
 }
 
-/* A CPU that @p may use and that takes from @queue of @group for sure, or none that is of the machine. */
+/* A CPU of the affinity of @p that takes from @queue of @group; policy.nr_cpus or more: none. */
 static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group)
 {
 	struct artis_masks *all = masks_of(ARTIS_MASKS_ALL), *m = masks_of(group);
@@ -146,7 +127,7 @@ static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group
 	return of ? bpf_cpumask_any_and_distribute(p->cpus_ptr, cast_mask(of)) : ARTIS_MAX_CPUS;
 }
 
-/* Tasks in @queue of @group that no CPU takes any more go to one that they may use, and run there next. */
+/* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use. */
 static __noinline void sweep(u32 queue, u32 group)
 {
 	struct task_struct *p;
@@ -163,11 +144,7 @@ static __noinline void sweep(u32 queue, u32 group)
 	bpf_rcu_read_unlock();
 }
 
-/*
- * Run by the daemon after artis_set_partition while the scheduler is in charge: every task that
- * runs is preempted and placed by the new partition, and so are those that wait where none of
- * their CPUs looks now.
- */
+/* Run by the daemon after artis_set_partition() if attached: requeues running and stuck tasks. */
 SEC("syscall")
 int artis_look_again(void *ctx)
 {
@@ -184,7 +161,6 @@ int artis_look_again(void *ctx)
 	return 0;
 }
 
-/* @cpu is in no mask of @group, of which ARTIS_MASKS_ALL is all, any more. */
 static __noinline void mask_out(u32 group, u32 cpu)
 {
 	struct artis_masks *m = masks_of(group);
@@ -206,7 +182,6 @@ static __noinline void mask_out(u32 group, u32 cpu)
 		bpf_cpumask_clear_cpu(cpu, of);
 }
 
-/* Is @cpu the only NRT CPU? */
 static __always_inline bool is_last_nrt(s32 cpu)
 {
 	struct artis_masks *all = masks_of(ARTIS_MASKS_ALL);
@@ -215,21 +190,16 @@ static __always_inline bool is_last_nrt(s32 cpu)
 	return nrt && cpu_of(cpu)->kind == ARTIS_CPU_NRT && bpf_cpumask_weight(cast_mask(nrt)) == 1;
 }
 
-/*
- * @cpu goes offline, and asks ops.dispatch no more: what may run there only goes to its local queue,
- * from which the kernel moves it elsewhere. What waits in queues of its group is others' now, or, if
- * none is left that takes from there, swept once the daemon has a new partition. Without an NRT CPU
- * there is none: the daemon ends.
- */
+/* @cpu dispatches no more: its own queue goes to the local one, which the kernel empties. */
 void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 {
 	struct task_struct *p;
 
-	if (!is_last_nrt(cpu)) {
+	if (!is_last_nrt(cpu)) { /* else no partition is left: the daemon ends */
 		mask_out(ARTIS_MASKS_ALL, cpu);
 		mask_out(group_of(cpu), cpu);
 		cpu_of(cpu)->kind = ARTIS_CPU_ABSENT;
-		partition_gen++;
+		partition_gen++; /* artis_look_again() sweeps a group that has no CPU left */
 	}
 	bpf_for_each(scx_dsq, p, dsq_of(ARTIS_QUEUE_OWN, cpu), 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Task storage: created in ops.init_task, gone with the task. The daemon finds
- * it by name, as "task_stor".
- */
+/* State of each task, from ops.init_task on. The daemon finds the map by its name, "task_stor". */
 #pragma once
 
 #include "../policy/predict.h"
@@ -14,7 +11,7 @@ struct {
 	__type(value, struct artis_task);
 } task_stor SEC(".maps");
 
-/* Strict: a task without storage is a bug, and the scheduler says so and leaves. */
+/* A task without state is a bug: scx_bpf_error() ends the scheduler. */
 static __always_inline struct artis_task *task_of(struct task_struct *p)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
@@ -26,40 +23,31 @@ static __always_inline struct artis_task *task_of(struct task_struct *p)
 
 #define ARTIS_MAX_RT_PRIO 100 /* include/linux/sched/prio.h */
 
-/*
- * rt or dl class by effective priority: includes tasks boosted through a PI
- * mutex, which the rt class runs, and the stop task, which is over in no time.
- */
+/* rt or dl by effective priority: also a task boosted through a PI mutex, and the stop task. */
 static __always_inline bool is_realtime(const struct task_struct *p)
 {
 	return p->prio < ARTIS_MAX_RT_PRIO;
 }
 
-/* Kernel thread, or a thread that a process lends to the kernel (io_uring, vhost). */
+/* A kernel thread, or a thread that a process lends to the kernel (io_uring, vhost). */
 static __always_inline bool is_kernel_task(const struct task_struct *p)
 {
 	return p->flags & (PF_KTHREAD | PF_IO_WORKER | ARTIS_PF_USER_WORKER);
 }
 
-/*
- * It was switched out inside an RCU read-side section and is still in it: rcu_note_context_switch(),
- * kernel/rcu/tree_plugin.h. (The depth of such sections tells nothing of the task that is being
- * switched out: BPF's own is counted there.) Only kernels whose RCU lets readers be preempted have
- * the field. On PREEMPT_RT who holds a spinlock is a reader, too.
- */
+/* Switched out in an RCU read-side section: rcu_note_context_switch(), kernel/rcu/tree_plugin.h.
+ * The depth counts BPF's own sections, too. On PREEMPT_RT a holder of a spinlock is a reader. */
 static __always_inline bool is_rcu_reader(const struct task_struct *p)
 {
-	return bpf_core_field_exists(p->rcu_read_unlock_special) &&
+	return bpf_core_field_exists(p->rcu_read_unlock_special) && /* CONFIG_PREEMPT_RCU */
 	       p->rcu_read_unlock_special.b.blocked;
 }
 
-/* New, in the middle of exec, or on its way out. */
 static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
 {
 	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
 }
 
-/* What the affinity @mask of a task means for the two sets and the groups. */
 static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 {
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
@@ -88,7 +76,7 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 					  bpf_cpumask_first(nrt);
 }
 
-/* The partition has changed since @p was queued last. Returns 0. */
+/* Global: verified once in each program. Returns 0. */
 __noinline int renote_affinity(struct task_struct *p __arg_trusted,
 			       struct artis_task *t __arg_nonnull)
 {
@@ -96,17 +84,13 @@ __noinline int renote_affinity(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-/* The partition may have changed since @p was queued last. */
 static __always_inline void note_partition(struct task_struct *p, struct artis_task *t)
 {
 	if (unlikely(t->partition_gen != partition_gen))
 		renote_affinity(p, t);
 }
 
-/*
- * What a task did in a run: see policy/predict.h. Global: verified by itself, not with every
- * path that leads here.
- */
+/* Notes a run (policy/predict.h). Global: verified by itself, not with each caller. Returns 0. */
 __noinline int note_run(struct artis_history *history, u64 end_ns, u64 run_ns, u64 first_attempt_ns,
 			u32 attempts)
 {
@@ -122,7 +106,6 @@ __noinline int note_run(struct artis_history *history, u64 end_ns, u64 run_ns, u
 	return 0;
 }
 
-/* Run time of the task on @c since it was last charged becomes virtual time. */
 static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *t,
 					const struct task_struct *p)
 {
@@ -130,12 +113,12 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->vtime += artis_vtime_of(run_ns, t->inv_weight);
-	/* most runs of a computing task have none: spare them the call */
-	if (c->attempts)
+	if (c->attempts) /* rare in a computing task: no call without */
 		note_run(&t->history, scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts);
 	else
 		t->history.quiet_run_ns += run_ns;
-	clock_run(t, run_ns);
+	if (!is_kernel_task(p)) /* which has no share */
+		clock_run(t, run_ns);
 	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
 		count(ARTIS_STAT_RT1_THROTTLE);
 	c->ext_ns += run_ns;
@@ -144,13 +127,12 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 	c->attempts = 0;
 }
 
-/* May it be expected to compute on without an attempt? */
 static __always_inline bool is_calm(const struct artis_task *t)
 {
 	return artis_is_calm(&policy, &t->history, scx_bpf_now());
 }
 
-/* Its last move to an RT CPU was in vain, if it has to leave now: it has not run for C there. */
+/* Has @t run for less than C since it came to an RT CPU? A move in vain if it leaves now. */
 static __always_inline bool is_wasted(const struct artis_task *t)
 {
 	return t->exec_start_ns - t->moved_exec_ns < policy.predict_c_ns;

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Is this system call an attempt? (design: model section 3). The table comes
- * from Rust, by name; some depend on an argument.
- *
- * Pure: compiled for BPF and for the host (tests/policy.rs).
- */
+/* Which system calls are attempts (design: model section 3). The class of a call comes from Rust;
+ * some calls also depend on an argument. Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-
 #include "../abi/consts.h"
 #include "../abi/stat.h"
 
@@ -15,28 +10,19 @@
 #define ARTIS_FUTEX_WAIT 0
 #define ARTIS_FUTEX_WAIT_BITSET 9
 
-/* linux/time.h: clocks that walk the threads of a process */
+/* linux/time.h: the kernel walks the threads of a process to read these */
 #define ARTIS_CLOCK_PROCESS_CPUTIME_ID 2
 #define ARTIS_CLOCK_THREAD_CPUTIME_ID 3
 
-/* A negative id names a device's clock or another task's: a driver or a walk answers. */
+/* Is it read without a driver or a walk? Negative: a device's clock or CPU time of another task. */
 static inline bool artis_is_plain_clock(s32 id)
 {
 	return id >= 0 && id != ARTIS_CLOCK_PROCESS_CPUTIME_ID &&
 	       id != ARTIS_CLOCK_THREAD_CPUTIME_ID;
 }
 
-/*
- * artis_call_section - the section that entering a call begins
- *
- * @class: enum artis_call_class of the call
- * @arg0: its first argument: clock_gettime(2)'s clock
- * @arg1: its second argument: futex(2)'s operation, poll(2)'s number of descriptors
- * @poll_fds_max: up to so many descriptors poll(2) counts as sleeping
- *
- * Returns ARTIS_SECTION_NONE for a harmless call, ARTIS_SECTION_SLEEPING or
- * ARTIS_SECTION_CALL; only the last is an attempt.
- */
+/* Section that a call begins: ARTIS_SECTION_NONE, _SLEEPING or _CALL, of which _CALL is an attempt.
+ * @class: enum artis_call_class; @arg0: clock; @arg1: futex operation or number of descriptors. */
 static inline u32 artis_call_section(u8 class, u64 arg0, u64 arg1, u32 poll_fds_max)
 {
 	u32 op;

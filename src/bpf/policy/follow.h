@@ -1,59 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Task affinity: a consumer runs where its producers ran last (design: model
- * section 8): which of them, and what if that CPU is busy.
- *
- * Pure: compiled for BPF and for the host (tests/policy).
- */
+/* Task affinity: a consumer runs where its producers ran last (design: model section 8).
+ * Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-
 #include "../abi/consts.h"
 #include "../abi/follow.h"
 
-/* Thread ids are below this power of two (PID_MAX_LIMIT of Linux). */
-#define ARTIS_PID_BITS 22
+#define ARTIS_PID_BITS 22 /* PID_MAX_LIMIT */
 
-/*
- * artis_who - a task, as one word that no later task with its thread id has
- *
- * @pid: its thread id, above 0
- * @start_ns: when it began; microseconds of it count, which come again after 50 days
- */
+/* Unique id of a task: thread id @pid, above 0, and start time in 1024 ns (wraps after 52 days). */
 static inline u64 artis_who(u32 pid, u64 start_ns)
 {
 	return (u64)pid << (64 - ARTIS_PID_BITS) |
 	       (start_ns >> 10 & ((1ULL << (64 - ARTIS_PID_BITS)) - 1));
 }
 
-/* artis_who_pid - the thread id in such a word */
+/* Thread id in artis_who(). */
 static inline u32 artis_who_pid(u64 who)
 {
 	return who >> (64 - ARTIS_PID_BITS);
 }
 
-/* A producer that made none of the last so many wake-ups by producers does not hold its consumer. */
-#define ARTIS_FOLLOW_TURNS 8
+#define ARTIS_FOLLOW_TURNS 8 /* an active producer made one of the last 8 wake-ups by producers */
 
 /* Where a producer ran. */
 struct artis_spot {
-	/* an NRT CPU; a negative number: nowhere yet */
-	s32 cpu;
-	/* it runs there now */
-	u32 runs;
-	/* when it was there last, ns */
-	u64 ran_ns;
-	/* the consumer ran there last, too, and the producer still takes part */
-	u32 home;
-	/* it is expected to sleep soon, if it runs */
-	u32 ends_soon;
+	s32 cpu; /* an NRT CPU; negative: none yet */
+	u32 runs; /* it runs there now */
+	u64 ran_ns; /* when it ran there last */
+	u32 home; /* the consumer ran there last, too, and the producer is active */
+	u32 ends_soon; /* it is expected to sleep soon, if it runs */
 };
 
-/*
- * artis_spot_is_better - is the CPU of @s rather the one to follow to than that of @best?
- *
- * The latest data counts, but a consumer of several producers does not run to and fro between
- * them: where it ran last itself, and one of them did, it stays.
- */
+/* Is @s the better place to follow to than @best? The latest data counts, but a consumer of several
+ * producers does not alternate between them: it stays where it and one of them ran last. */
 static inline bool artis_spot_is_better(const struct artis_spot *s, const struct artis_spot *best)
 {
 	if (best->cpu < 0)
@@ -63,19 +42,17 @@ static inline bool artis_spot_is_better(const struct artis_spot *s, const struct
 	return (s64)(s->ran_ns - best->ran_ns) > 0;
 }
 
-/* artis_follow_is_active - does a producer whose last turn was @turn take part at @now? */
+/* Is a producer active at wake-up @now whose last wake-up was @turn (0: none)? */
 static inline bool artis_follow_is_active(u32 turn, u32 now)
 {
 	return turn && now - turn < ARTIS_FOLLOW_TURNS;
 }
 
-/* A consumer waits behind a producer that sleeps sooner than this: what caches are worth, as
- * the kernel has it (sched_migration_cost_ns). */
+/* A consumer waits for a producer that sleeps sooner than this (sched_migration_cost_ns). */
 #define ARTIS_FOLLOW_TAIL_NS 500000
-/* A longer run after a wake-up counts as this. */
-#define ARTIS_FOLLOW_TAIL_MAX_NS 4000000
+#define ARTIS_FOLLOW_TAIL_MAX_NS 4000000 /* longest run after a wake-up that counts */
 
-/* artis_tail_next - mean run of a producer after it woke a consumer, with one more of @ns */
+/* Mean run of a producer after it woke a consumer, ns, updated with a run of @ns. */
 static inline u64 artis_tail_next(u64 tail_ns, u64 ns)
 {
 	if (ns > ARTIS_FOLLOW_TAIL_MAX_NS)
@@ -83,11 +60,8 @@ static inline u64 artis_tail_next(u64 tail_ns, u64 ns)
 	return tail_ns - tail_ns / 8 + ns / 8;
 }
 
-/*
- * artis_follow_waits - does a consumer of @rank wait for the task that runs at @s, of @curr_rank?
- *
- * For a producer that is about to sleep. RT1+ tasks wait only for one of their own priority.
- */
+/* Does a consumer wait for the producer that runs at @s and is about to sleep? @rank and @curr_rank
+ * are their RT1+ priorities, 0 for NRT; an RT1+ consumer waits only for its own priority. */
 static inline bool artis_follow_waits(const struct artis_spot *s, u32 rank, u32 curr_rank)
 {
 	return s->runs && s->ends_soon && (!rank || rank == curr_rank);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Histograms of times: a slot for each power of two, from half a microsecond to
- * two seconds, so a percentile read from one is right within a factor of two.
- * Small enough to keep one for each task.
- *
- * Pure: compiled for BPF, for the host tests, and read by Rust
- * (src/userspace/model/hist.rs has the same bounds; tests/policy compares).
- */
+/* Histograms of times, a slot for each power of two from 0.5 us to 2 s. Pure: compiled for BPF and
+ * for the host (tests/policy, which compares the bounds with src/userspace/model/hist.rs). */
 #pragma once
-
 #include "../abi/hist.h"
 
-/* Position of the highest bit that is set in @v, which is not 0. Without a loop: for the verifier. */
+/* Position of the highest set bit of @v, which is not 0. Without a loop, for the verifier. */
 static inline u32 artis_log2(u64 v)
 {
 	u32 r, shift;
@@ -33,7 +26,7 @@ static inline u32 artis_log2(u64 v)
 	return r | (u32)(v >> 1);
 }
 
-/* The slot of a time of @ns. */
+/* Slot of a time of @ns. */
 static inline u32 artis_hist_slot(u64 ns)
 {
 	if (ns < 1ULL << ARTIS_HIST_FIRST)
@@ -43,7 +36,7 @@ static inline u32 artis_hist_slot(u64 ns)
 	return 1 + artis_log2(ns) - ARTIS_HIST_FIRST;
 }
 
-/* The least time, ns, of @slot. */
+/* Lower bound of @slot, ns. */
 static inline u64 artis_hist_from(u32 slot)
 {
 	return slot ? 1ULL << (ARTIS_HIST_FIRST + slot - 1) : 0;

@@ -1,55 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Is a task about to enter the kernel? (design: model section 4.) Of each task are
- * remembered t_d, the time of its last attempt, P, the mean time between attempts, and
- * the least of the last intervals in its own run time: by the clock every task that
- * waits for long enough looks calm. Pure: compiled for BPF and for the host (tests/policy).
- */
+/* Prediction of kernel entry (design: model section 4; docs/decisions/0009-prediction.md) from t_d,
+ * the last attempt, P, the mean interval, and the least of the last intervals in own run time: by
+ * the clock any task that waits long looks calm. Pure: BPF and host (tests/policy). */
 #pragma once
-
 #include "../abi/consts.h"
 #include "../abi/task.h"
 
-/*
- * Fraction bits of the means in struct artis_history, which artis_period() reads. In whole ns a mean
- * would stick when its step rounds to nothing: at a weight of 2047/2048 1 us off the truth.
- */
+/* Fraction bits of means. In whole ns a mean would stop 1 us off at weight 2047/2048 (rounding). */
 #define ARTIS_PERIOD_SHIFT 8
-/* 17 s: whoever attempts more seldom is as calm as can be */
-#define ARTIS_PERIOD_MAX ((1ULL << (34 + ARTIS_PERIOD_SHIFT)) - 1)
-/* 2 years: no interval is longer, so that the shift above fits */
-#define ARTIS_INTERVALS_MAX (1ULL << 55)
-
-/* Weights of the past have 30 fraction bits, policy->predict_past has 11. */
-#define ARTIS_PAST_SHIFT 30
+#define ARTIS_PERIOD_MAX ((1ULL << (34 + ARTIS_PERIOD_SHIFT)) - 1) /* 17 s: as calm as can be */
+#define ARTIS_INTERVALS_MAX (1ULL << 55) /* 1 year; fits when shifted by ARTIS_PERIOD_SHIFT */
+#define ARTIS_PAST_SHIFT 30 /* fraction bits of weights of the past */
 #define ARTIS_PAST_ONE (1ULL << ARTIS_PAST_SHIFT)
-#define ARTIS_PAST_POLICY_SHIFT 11
-/* Steps of a power by squaring; 1023 attempts of one run are told apart, more count as so many. */
-#define ARTIS_PAST_STEPS 10
+#define ARTIS_PAST_POLICY_SHIFT 11 /* fraction bits of policy->predict_past */
+#define ARTIS_PAST_STEPS 10 /* of a power by squaring: at most 1023 attempts of one run count */
 
-/* What a task did on a CPU since it was last charged. */
+/* What a task did on a CPU since it was last charged. Times are of the scheduler's clock. */
 struct artis_run {
-	/* when it ended, ns of the scheduler's clock */
 	u64 end_ns;
-	/* own run time in it, ns */
-	u64 run_ns;
-	/* the first attempt in it, ns of the same clock; 0 if there was none */
-	u64 first_attempt_ns;
-	/* attempts in it */
+	u64 run_ns; /* own run time */
+	u64 first_attempt_ns; /* 0: none */
 	u32 attempts;
 };
 
-/* artis_period - a mean interval of struct artis_history in ns; 0: none is known */
+/* A mean interval of struct artis_history in ns; 0: unknown. */
 static inline u64 artis_period(u64 period)
 {
 	return (period + (1 << (ARTIS_PERIOD_SHIFT - 1))) >> ARTIS_PERIOD_SHIFT;
 }
 
-/*
- * artis_past_power - weight of the past after @n intervals at once: w^n
- *
- * @past: w in 1/2048, below 2048. Returns ARTIS_PAST_SHIFT fraction bits.
- */
+/* (@past / 2048)^@n, the weight of the past after @n intervals, in 1 / ARTIS_PAST_ONE. */
 static inline u64 artis_past_power(u32 past, u32 n)
 {
 	u64 square = (u64)past << (ARTIS_PAST_SHIFT - ARTIS_PAST_POLICY_SHIFT);
@@ -69,7 +49,7 @@ static inline u64 artis_past_power(u32 past, u32 n)
 	return power;
 }
 
-/* artis_mix - @past x @weight + @fresh x (1 - @weight), both at most ARTIS_PERIOD_MAX */
+/* @past x @weight + @fresh x (1 - @weight); @past and @fresh are at most ARTIS_PERIOD_MAX. */
 static inline u64 artis_mix(u64 past, u64 fresh, u64 weight)
 {
 	u64 rest = ARTIS_PAST_ONE - weight;
@@ -79,12 +59,8 @@ static inline u64 artis_mix(u64 past, u64 fresh, u64 weight)
 	return (high << (32 - ARTIS_PAST_SHIFT)) + ((low + ARTIS_PAST_ONE / 2) >> ARTIS_PAST_SHIFT);
 }
 
-/*
- * artis_period_next - the mean interval after @n more that add up to @sum_ns
- *
- * The first interval is the mean: from 0, with the thesis's weight of e^(-1/100), it would take
- * hundreds of attempts, during which every task looked as if it attempted all the time.
- */
+/* Mean interval after @n more with the sum @sum_ns; 0: unknown. The first becomes the mean: from 0,
+ * at the thesis's weight e^(-1/100), the mean would be too low for hundreds of attempts. */
 static inline u64 artis_period_next(u64 period, u64 sum_ns, u32 n, u32 past)
 {
 	u64 fresh;
@@ -98,34 +74,23 @@ static inline u64 artis_period_next(u64 period, u64 sum_ns, u32 n, u32 past)
 		fresh = ARTIS_PERIOD_MAX;
 	if (period)
 		fresh = artis_mix(period, fresh, artis_past_power(past, n));
-	/* 0 says that none is known */
 	return fresh ? fresh : 1;
 }
 
-/* The least interval is let rise by one in so many at each attempt. */
-#define ARTIS_LEAST_RISE 32
+#define ARTIS_LEAST_RISE 32 /* the least interval rises by 1/32 at each attempt: doubles in 22 */
 
-/*
- * artis_least_next - the least of the last intervals after one more of @interval_ns
- *
- * It follows a shorter interval at once and longer ones by and by, doubling in 22 attempts.
- */
+/* Least of the last intervals after one of @interval_ns, never 0: falls at once, rises slowly. */
 static inline u64 artis_least_next(u64 least_ns, u64 interval_ns)
 {
 	u64 risen = least_ns + least_ns / ARTIS_LEAST_RISE;
 
 	if (!least_ns || interval_ns < risen)
 		risen = interval_ns;
-	/* 0 says that none is known */
 	return risen ? risen : 1;
 }
 
-/*
- * artis_history_note - remember what a task did in @run
- *
- * Only the first attempt of a run is stamped, which is all that the entry hook can afford. The others
- * are taken as equally spaced up to the end of the run: the last lies one space before it.
- */
+/* Adds @run to @h. The entry hook stamps only the first attempt, for speed; the others count as
+ * equally spaced between it and the end of the run, the last one a space before the end. */
 static inline void artis_history_note(struct artis_history *h, const struct artis_policy *policy,
 				      const struct artis_run *run)
 {
@@ -137,19 +102,18 @@ static inline void artis_history_note(struct artis_history *h, const struct arti
 		h->quiet_run_ns += run->run_ns;
 		return;
 	}
-	/* clocks of two CPUs may differ a little */
+	/* the clocks of two CPUs may differ */
 	span_ns = run->end_ns > first_ns ? run->end_ns - first_ns : 0;
-	/* the interval up to the first attempt; then one for all others, which are equal */
+	/* one interval up to the first attempt, then n - 1 equal ones */
 	if (h->last_ns)
 		h->least_run_ns = artis_least_next(
 			h->least_run_ns,
 			h->quiet_run_ns + (run->run_ns > span_ns ? run->run_ns - span_ns : 0));
 	if (n > 1)
 		h->least_run_ns = artis_least_next(h->least_run_ns, span_ns / n);
-	/* no product: a span of hours must not overflow */
 	after_run_ns = span_ns / n;
-	last_ns = first_ns + (span_ns - after_run_ns);
-	/* a real-time task may have run in between: no more than the task's own time */
+	last_ns = first_ns + (span_ns - after_run_ns); /* span_ns * (n - 1) could overflow */
+	/* a real-time task may have run in between */
 	if (after_run_ns > run->run_ns)
 		after_run_ns = run->run_ns;
 	if (h->last_ns) {
@@ -160,7 +124,7 @@ static inline void artis_history_note(struct artis_history *h, const struct arti
 						     h->quiet_run_ns + run->run_ns - after_run_ns,
 						     n, policy->predict_past);
 	} else {
-		/* one attempt less has an interval before it: what came before the first is not known */
+		/* the interval before the first attempt is unknown: n - 1 are left */
 		u64 between_ns = last_ns - first_ns;
 
 		h->period_ns =
@@ -174,36 +138,23 @@ static inline void artis_history_note(struct artis_history *h, const struct arti
 	h->quiet_run_ns = after_run_ns;
 }
 
-/*
- * artis_is_far - the thesis's two tests: is the next attempt predicted later
- * than C from now, or overdue for so long that the task has begun to compute?
- *
- * @since_ns: time since the last attempt. The thesis prints the second test as
- * K x t_d < t - P, an instant multiplied by a constant; its text means this.
- */
+/* The thesis's two tests, @since_ns after the last attempt: is the next one more than C away, or is
+ * it overdue after K periods? (So the text; its formula K x t_d < t - P multiplies an instant.) */
 static inline bool artis_is_far(const struct artis_policy *policy, u64 since_ns, u64 period_ns)
 {
 	return period_ns > since_ns + policy->predict_c_ns ||
 	       since_ns > period_ns * policy->predict_k;
 }
 
-/*
- * artis_is_calm - may a task be expected to compute on without an attempt?
- *
- * @now_ns: the scheduler's clock. C is below 2^32 ns and K below 2^29.
- *
- * Without a known interval a task has to run for C x K first, by either rule.
- */
+/* Is the task predicted to compute on without an attempt? Without a known interval, once it has run
+ * for C x K. @now_ns is the scheduler's clock; C is below 2^32 ns and K below 2^29. */
 static inline bool artis_is_calm(const struct artis_policy *policy, const struct artis_history *h,
 				 u64 now_ns)
 {
 	u64 long_ns = policy->predict_c_ns * policy->predict_k;
 
-	/*
-	 * The mean tells nothing of bursts: one long pause makes fifty short intervals look far apart.
-	 * Replayed (tests/policy/examples/replay.rs), this rule wastes a sixth of the moves that the
-	 * mean in own run time wastes, and misses no more calm.
-	 */
+	/* The mean hides bursts. Replayed (tests/policy/examples/replay.rs), this rule wastes a
+	 * sixth of the moves that the mean in own run time does, and misses no more calm. */
 	if (policy->predict_rule == ARTIS_PREDICT_LEAST)
 		return h->least_run_ns > h->quiet_run_ns + policy->predict_c_ns ||
 		       h->quiet_run_ns >= long_ns;

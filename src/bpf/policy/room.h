@@ -1,47 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Where a task may wait, and what a CPU takes next: the two rules of the queues.
- *
- * A group is the NRT CPUs that share a last-level cache and the RT CPUs near to
- * them. It has two queues: *calm* for tasks that are expected to compute on,
- * which all its CPUs take from, and *bound* for tasks in the kernel or about to
- * enter it, which its NRT CPUs take from. Each CPU has a queue of its own for
- * tasks that may run there only.
- *
- * Pure: compiled for BPF and for the host (tests/policy), where all states of
- * small machines are explored with these very functions.
- */
+/* Where a task may wait and what a CPU takes next. A group (struct artis_topology) has two queues,
+ * calm (tasks that compute on; for all its CPUs) and bound (tasks in the kernel or about to
+ * enter it; for its NRT CPUs), and each CPU has its own. Pure: BPF and host (tests/policy). */
 #pragma once
-
 #include "fair.h"
 #include "rt1.h"
 
-/* A runnable task, as far as it matters for where it may wait. */
+/* What decides where a runnable task may wait. */
 struct artis_facts {
-	/* groups that hold an NRT CPU, and an RT CPU, of its affinity; bit n is group n */
-	u64 nrt_groups;
-	u64 rt_groups;
-	/* the CPU of its run queue */
-	u32 cpu;
-	/* it may run on that CPU only, for good or while its migration is disabled */
-	bool pinned;
-	/* no attempt is expected (policy/predict.h) */
-	bool calm;
-	/* in the kernel, other than to wake up from a call of the sleeping class */
-	bool inside;
-	/* a kernel thread, or a thread that a process lends to the kernel */
-	bool kernel;
-	/* new, in exec, or on its way out */
-	bool unsettled;
-	/* the user forbids it RT CPUs */
-	bool rt_forbidden;
+	u64 nrt_groups; /* groups with an NRT CPU of its affinity; bit n is group n */
+	u64 rt_groups; /* groups with an RT CPU of its affinity */
+	u32 cpu; /* the CPU of its run queue */
+	bool pinned; /* to that CPU, by affinity or migrate_disable() */
+	bool calm; /* no attempt is expected (policy/predict.h) */
+	bool inside; /* in the kernel, except to wake up from a call of the sleeping class */
+	bool kernel; /* a kernel thread, or a user thread that works for the kernel */
+	bool unsettled; /* new, in exec, or exiting */
+	bool rt_forbidden; /* by the user */
 };
 
-/*
- * artis_may_use_rt - may the task run on an RT CPU of its affinity now?
- *
- * Never in the kernel: that is the promise. A task that may run on RT CPUs only has no choice.
- */
+/* May the task run on an RT CPU now? Never in the kernel, unless its affinity has RT CPUs only. */
 static inline bool artis_may_use_rt(const struct artis_facts *f)
 {
 	if (!f->nrt_groups)
@@ -49,7 +27,7 @@ static inline bool artis_may_use_rt(const struct artis_facts *f)
 	return f->calm && !f->inside && !f->kernel && !f->unsettled && !f->rt_forbidden;
 }
 
-/* artis_queue_of - the queue in which the task waits, of whatever group */
+/* Queue in which the task waits, in any group. */
 static inline enum artis_queue artis_queue_of(const struct artis_facts *f)
 {
 	if (f->pinned)
@@ -57,12 +35,8 @@ static inline enum artis_queue artis_queue_of(const struct artis_facts *f)
 	return artis_may_use_rt(f) ? ARTIS_QUEUE_CALM : ARTIS_QUEUE_BOUND;
 }
 
-/*
- * artis_may_wait - may the task wait in @queue of @where, a group, or a CPU for ARTIS_QUEUE_OWN?
- *
- * Only where a CPU of its affinity takes from, and not where none but RT CPUs do while it has
- * NRT CPUs elsewhere: a real-time task could hold all of those.
- */
+/* May the task wait in @queue of the group @where (ARTIS_QUEUE_OWN: of the CPU)? A CPU of its
+ * affinity must take from it, an NRT CPU if there is one: real-time tasks may hold all RT CPUs. */
 static inline bool artis_may_wait(const struct artis_facts *f, enum artis_queue queue, u32 where)
 {
 	if (f->pinned)
@@ -76,34 +50,22 @@ static inline bool artis_may_wait(const struct artis_facts *f, enum artis_queue 
 
 /* Which CPU looks after a task has been queued. */
 enum artis_rouse {
-	/* that of its run queue, by itself: before it goes idle, or when a real-time task leaves it */
+	/* no kick: the CPU of its run queue looks before it idles or after a real-time task */
 	ARTIS_ROUSE_NONE,
-	/* that CPU, which is about to go idle */
-	ARTIS_ROUSE_SELF,
-	/* an idle CPU that takes from the queue */
-	ARTIS_ROUSE_IDLE,
-	/* a CPU whose task makes way */
-	ARTIS_ROUSE_PREEMPT,
-	/* the NRT CPU where the task ran last, before it goes idle */
-	ARTIS_ROUSE_NRT,
+	ARTIS_ROUSE_SELF, /* the CPU of its run queue, which is about to go idle */
+	ARTIS_ROUSE_IDLE, /* an idle CPU that takes from the queue */
+	ARTIS_ROUSE_PREEMPT, /* a CPU whose task gives way */
+	ARTIS_ROUSE_NRT, /* the NRT CPU where the task ran last, before it goes idle */
 };
 
 struct artis_rouse_in {
-	/* the CPU of its run queue takes from the queue, and is in the task's affinity */
-	bool here;
-	/* that CPU has no other task (SCX_ENQ_LAST) */
-	bool last;
-	/* an idle CPU has been found */
-	bool idle;
-	/* a CPU has been found whose task is lower, or calm and far ahead */
-	bool behind;
+	bool here; /* the CPU of its run queue takes from the queue and is in its affinity */
+	bool last; /* that CPU has no other task (SCX_ENQ_LAST) */
+	bool idle; /* an idle CPU was found */
+	bool behind; /* a CPU was found whose task has a lower priority, or is calm and far ahead */
 };
 
-/*
- * artis_rouse - which CPU looks after a task has been queued
- *
- * The first of a list that there is; what comes later in it need not be looked for.
- */
+/* Which CPU looks. The tests are in the order of preference: after a hit the rest may be unset. */
 static inline enum artis_rouse artis_rouse(const struct artis_rouse_in *in)
 {
 	if (in->idle)
@@ -115,41 +77,28 @@ static inline enum artis_rouse artis_rouse(const struct artis_rouse_in *in)
 	return ARTIS_ROUSE_NRT;
 }
 
-/* What a CPU may do next. */
 enum artis_next {
-	/* the task that ran goes on */
-	ARTIS_NEXT_STAY,
+	ARTIS_NEXT_STAY, /* the task that ran continues */
 	ARTIS_NEXT_OWN,
 	ARTIS_NEXT_BOUND,
 	ARTIS_NEXT_CALM,
-	/* what waits in other groups, then the task that ran, then nothing */
-	ARTIS_NEXT_NONE,
+	ARTIS_NEXT_NONE, /* a task of another group, else the one that ran, else idle */
 };
 
-/* Bits of struct artis_look.waits. */
-#define ARTIS_WAITS_OWN (1U << ARTIS_QUEUE_OWN)
 #define ARTIS_WAITS_BOUND (1U << ARTIS_QUEUE_BOUND)
-#define ARTIS_WAITS_CALM (1U << ARTIS_QUEUE_CALM)
 
 /* What a CPU sees when its task sleeps or its slice is over. All orders are on one clock. */
 struct artis_look {
-	/* place of the first task of each queue in the order; known where waits says so */
-	u64 first[ARTIS_NR_QUEUES];
-	/* place of the task that ran */
-	u64 order;
-	/* an RT CPU: its guest stays until it is so far behind the first of the calm queue */
-	u64 lead_ns;
-	/* queues in which a task waits, and which have not been tried in vain */
-	u32 waits;
-	/* an RT CPU */
-	bool rt;
-	/* the task that ran may go on here */
-	bool may_stay;
-	/* it may run on this CPU only */
-	bool pinned;
+	u64 first[ARTIS_NR_QUEUES]; /* order of the first task of each queue in waits */
+	u64 order; /* of the task that ran */
+	u64 lead_ns; /* RT CPU: how far its guest may be ahead of the first calm task */
+	u32 waits; /* ARTIS_WAITS_*: queues with a task that have not been tried in vain */
+	bool rt; /* an RT CPU */
+	bool may_stay; /* the task that ran may continue here */
+	bool pinned; /* it may run on this CPU only */
 };
 
-/* The queue of @a and @b, which both may be taken from, whose first task comes first. */
+/* Which of the queues @a and @b has the earlier first task; @a if neither has one. */
 static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
 {
 	if (!(l->waits & 1U << b))
@@ -159,13 +108,8 @@ static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
 	return artis_before(l->first[b], l->first[a]) ? b : a;
 }
 
-/*
- * artis_next - what a CPU does next
- *
- * It takes the first of all that wait for it; an RT CPU takes none that is bound to the kernel. A
- * guest of an RT CPU stays for a while after its turn: each change costs that CPU caches and a
- * foreign lock. RT1+ tasks come before all others, by their order.
- */
+/* What a CPU does next: it takes the earliest task that waits for it, RT1+ tasks first. A guest of
+ * an RT CPU stays for lead_ns longer: a change costs that CPU caches and a lock of another CPU. */
 static inline enum artis_next artis_next(const struct artis_look *l)
 {
 	struct artis_look of = *l;

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The real-time share of a CPU: an exponential average with time constant
- * 500 ms of "an rt/dl task runs here", kept exactly at each context switch
- * (design: model section 5; the thesis samples every millisecond instead).
- *
- * Between two switches the signal is constant, 0 or 1, so the average has a
- * closed form: it decays towards 0 by f = e^(-dt/tau), or its complement does.
- * Fixed point: averages have 30 fraction bits, f has 32. The rounding of one
- * step is below 2^-30; ten thousand steps a second stay below 10^-5.
- *
- * Pure: compiled for BPF and for the host (tests/policy.rs).
- */
+/* Real-time share of a CPU (design: model section 5): exponential average, tau 500 ms, of "an rt/dl
+ * task runs", exact at each switch (the thesis samples each ms): it or its complement decays by
+ * e^(-dt/tau). 10^4 roundings a second stay below 10^-5. Pure: BPF and host (tests/policy). */
 #pragma once
-
 #include "../abi/stat.h"
 
-/* 2^32 / (500 ms * ln 2), with 20 more fraction bits */
-#define ARTIS_SHARE_RATE_Q20 12994642ULL
-/* ln 2 with 32 fraction bits */
+#define ARTIS_SHARE_RATE_Q20 12994642ULL /* 2^32 / (500 ms * ln 2), with 20 more fraction bits */
 #define ARTIS_LN2_Q32 2977044472ULL
-/* beyond 32 halvings (11 s) nothing is left */
-#define ARTIS_SHARE_FORGET_NS 11000000000ULL
+#define ARTIS_SHARE_FORGET_NS 11000000000ULL /* 32 halvings leave nothing */
 
 /* 2^32 * 2^(-i/16) */
 static const u32 artis_exp2_q32[16] = {
@@ -29,11 +16,7 @@ static const u32 artis_exp2_q32[16] = {
 	0x9837f052, 0x91c3d374, 0x8b95c1e4, 0x85aac368,
 };
 
-/*
- * artis_share_decay - what is left of @avg after @dt_ns without a real-time task
- *
- * @avg: 0 to ARTIS_SHARE_ONE. Returns avg * e^(-dt/500 ms), rounded down.
- */
+/* @avg * e^(-@dt_ns / 500 ms), rounded down; @avg is 0 to ARTIS_SHARE_ONE. */
 static inline u32 artis_share_decay(u32 avg, u64 dt_ns)
 {
 	u64 halvings_q32, f, u;
@@ -41,18 +24,14 @@ static inline u32 artis_share_decay(u32 avg, u64 dt_ns)
 	if (dt_ns >= ARTIS_SHARE_FORGET_NS)
 		return 0;
 	halvings_q32 = dt_ns * ARTIS_SHARE_RATE_Q20 >> 20;
-	/* f = 2^-(i/16) * e^-u, with u < ln2/16: two terms of the series leave 1.4e-5 of u */
+	/* f = 2^-(i/16) * e^-u in 1/2^32, u < ln2/16: e^-u by its series up to u^3 */
 	u = (halvings_q32 & 0x0fffffff) * ARTIS_LN2_Q32 >> 32;
 	f = 0x100000000ULL - u + (u * u >> 33) - ((u * u >> 32) * u >> 32) / 6;
 	f = artis_exp2_q32[(halvings_q32 >> 28) & 15] * (f >> 1) >> 31;
 	return (u32)((u64)avg * f >> 32 >> (halvings_q32 >> 32));
 }
 
-/*
- * artis_share_at - the average at @now_ns, without changing the state
- *
- * A CPU whose real-time task never leaves is read rightly, too.
- */
+/* The average at @now_ns, 0 to ARTIS_SHARE_ONE, also while a real-time task runs on. */
 static inline u32 artis_share_at(const struct artis_rt_share *s, u64 now_ns)
 {
 	u64 dt = now_ns > s->updated_ns ? now_ns - s->updated_ns : 0;
@@ -62,10 +41,7 @@ static inline u32 artis_share_at(const struct artis_rt_share *s, u64 now_ns)
 	return artis_share_decay(s->avg, dt);
 }
 
-/*
- * artis_share_switch - a context switch at @now_ns, after which an rt/dl task
- * runs (@in_rt) or none does
- */
+/* A context switch at @now_ns, after which an rt/dl task runs (@in_rt) or none does. */
 static inline void artis_share_switch(struct artis_rt_share *s, u64 now_ns, bool in_rt)
 {
 	s->avg = artis_share_at(s, now_ns);

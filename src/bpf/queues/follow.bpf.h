@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A consumer wakes: it goes to the NRT CPU where its producers ran, if that is
- * idle or runs one of them that is about to sleep. Else it is placed as any
- * other task. Called in ops.select_cpu for tasks that follow others.
- */
+/* A consumer wakes on the NRT CPU of its producers if that is idle or runs one that ends soon. */
 #pragma once
-
 #include "insert.bpf.h"
 
-/* Where producer @q of a consumer ran, whose last CPU was @home, becomes @best if it is better. */
+/* Where producer @q ran becomes @best if it is better. @home: last NRT CPU of the consumer. */
 static __always_inline void consider(struct artis_spot *best, struct task_struct *q, bool active,
 				     s32 home)
 {
@@ -17,7 +12,7 @@ static __always_inline void consider(struct artis_spot *best, struct task_struct
 
 	if (s.runs)
 		s.ran_ns = scx_bpf_now();
-	/* of a task of a real-time class it is not noted when it stops, only where it is */
+	/* follow_stopped() does not see a task of a real-time class: only its CPU is known */
 	else if (g && !is_realtime(q))
 		s = (struct artis_spot){ .cpu = g->cpu, .ran_ns = g->ran_ns };
 	if (is_rt_cpu(s.cpu) || (!s.ran_ns && !is_realtime(q)))
@@ -28,10 +23,7 @@ static __always_inline void consider(struct artis_spot *best, struct task_struct
 		*best = s;
 }
 
-/*
- * Looks at entry @i of consumer @f, and forgets a producer that has ended. Returns 1 if there is
- * one that lives. Global: verified once.
- */
+/* Considers producer @i of @f, clears it if ended. Returns 1: alive. Global: verified once. */
 __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i, s32 home)
 {
 	struct artis_producer *e;
@@ -47,7 +39,7 @@ __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i,
 		return 0;
 	q = task_of_who(who);
 	if (!q) {
-		/* unless the daemon has written another one meanwhile */
+		/* the daemon may have written another one meanwhile */
 		__sync_val_compare_and_swap(&e->who, who, 0);
 		return 0;
 	}
@@ -62,7 +54,7 @@ __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i,
 	return 1;
 }
 
-/* Does @order come before all that waits there? Global: the verifier looks at its loop once. */
+/* Does @order come before all that waits there? Global: its loop is verified once. */
 __noinline bool follow_passes(u64 order, u32 queue, u32 where)
 {
 	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
@@ -70,7 +62,7 @@ __noinline bool follow_passes(u64 order, u32 queue, u32 where)
 	return !head || artis_before(order, common_order(head->scx.dsq_vtime, queue, where));
 }
 
-/* Would @t be the next on @cpu of @group, give or take what it could preempt soon? */
+/* Is @t the next on @cpu of @group? Tasks ahead by less than the preemption margin do not count. */
 static __always_inline bool is_next(const struct artis_task *t, s32 cpu, u32 group)
 {
 	u64 order = common_order(order_of(t), t->queue, t->where);
@@ -83,10 +75,7 @@ static __always_inline bool is_next(const struct artis_task *t, s32 cpu, u32 gro
 	       follow_passes(order, ARTIS_QUEUE_OWN, cpu);
 }
 
-/*
- * Consumer @p wakes. Returns the CPU for which it was inserted, or a negative number: the usual
- * rules decide.
- */
+/* In ops.select_cpu. Returns the CPU for which @p was inserted, < 0: the usual rules place it. */
 static __noinline s32 follow(struct task_struct *p, struct artis_task *t,
 			     const struct artis_facts *facts)
 {
@@ -106,7 +95,7 @@ static __noinline s32 follow(struct task_struct *p, struct artis_task *t,
 		return -EBUSY;
 	queue = artis_queue_of(facts);
 	group = group_of(cpu);
-	/* of a core that a real-time task uses the other thread comes last */
+	/* a CPU whose core a real-time task uses is the last choice */
 	if (shares_core(cpu) || !artis_may_wait(facts, queue, group) ||
 	    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 		return -EBUSY;

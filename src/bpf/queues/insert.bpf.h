@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a task gets into a queue: the only code that inserts tasks and kicks CPUs
- * for them.
- *
- * A task is queued where artis_may_wait() says, and some CPU that takes from
- * there is sure to look: it is kicked, or it is the CPU whose run queue the task
- * is on, which looks before it goes idle. One that a real-time task holds does
- * not; its tick kicks another one (events/rt.bpf.h).
+ * Queues tasks where artis_may_wait() allows. A CPU that takes from there then looks: a kicked one,
+ * or that of the run queue before it idles. If a real-time task holds it, see events/rt.bpf.h.
  */
 #pragma once
-
 #include "dsq_id.h"
 #include "pick.bpf.h"
 #include "rt1.bpf.h"
 
-/*
- * To 6.18: a real-time task takes the CPU of @c from @p now, and waits for this program to end.
- */
+/* To 6.18: a real-time task takes the CPU of @c from @p, and waits for this program to end. */
 static __always_inline bool is_making_way(const struct task_struct *p, const struct artis_cpu *c)
 {
 	return unlikely(c->releasing) && bpf_get_current_task_btf() == p;
 }
 
-/*
- * Task @p, which is queued on @c, cannot migrate. Each program of ours that runs is one of the
- * current task's reasons (__bpf_prog_enter(), kernel/bpf/trampoline.c); is_migration_disabled()
- * knows of one. A task that makes way is still the current one: ops.cpu_release and ops.enqueue.
- */
+/* is_migration_disabled() expects one __bpf_prog_enter() of current; ops.cpu_release nests two. */
 static __always_inline bool cannot_migrate(const struct task_struct *p, const struct artis_cpu *c)
 {
 	if (is_making_way(p, c))
@@ -34,7 +22,7 @@ static __always_inline bool cannot_migrate(const struct task_struct *p, const st
 	return is_migration_disabled(p);
 }
 
-/* What matters of @p for where it may wait. @woken: it wakes, from a call if it is in one. */
+/* What decides where @p may wait. @woken: it wakes from sleep, in a call if @section is one. */
 static __always_inline void facts_of(struct artis_facts *f, struct task_struct *p,
 				     const struct artis_task *t, s32 cpu, u32 section, bool pinned,
 				     bool woken)
@@ -50,7 +38,7 @@ static __always_inline void facts_of(struct artis_facts *f, struct task_struct *
 	f->rt_forbidden = t->rt_forbidden;
 }
 
-/* The group where the task of @f waits in @queue: @prefer, if it may, else the first where it may. */
+/* The group for @queue: @prefer if artis_may_wait() allows, else the first that it does. */
 static __always_inline u32 group_for(const struct artis_facts *f, u32 queue, u32 prefer)
 {
 	u64 groups = f->nrt_groups ? f->nrt_groups : f->rt_groups;
@@ -60,7 +48,6 @@ static __always_inline u32 group_for(const struct artis_facts *f, u32 queue, u32
 	return artis_log2(groups & -groups) & (ARTIS_MAX_GROUPS - 1);
 }
 
-/* @t waits in @queue of @where from now on; @slice_ns is its next run. */
 static __always_inline void insert(struct task_struct *p, struct artis_task *t, u32 queue,
 				   u32 where, u64 slice_ns, u64 enq_flags)
 {
@@ -70,7 +57,7 @@ static __always_inline void insert(struct task_struct *p, struct artis_task *t, 
 						  ARTIS_STAT_PLACE_CALM);
 }
 
-/* Its clock, weight and virtual time are those of @queue of @where. */
+/* Puts @t on the clock of @queue of @where; after sleep or in another group vtime is clamped. */
 static __always_inline void join(struct task_struct *p, struct artis_task *t, u32 queue, u32 where,
 				 bool woken)
 {
@@ -82,10 +69,7 @@ static __always_inline void join(struct task_struct *p, struct artis_task *t, u3
 		clamp_vtime(t);
 }
 
-/*
- * Does @cpu run a calm task that is far ahead of one with @order? Tasks that enter the kernel all
- * the time make way soon enough by themselves: preempting those costs more than it gives.
- */
+/* Does @cpu run a calm task far ahead of @order? Bound tasks soon make way by themselves. */
 static __always_inline bool is_far_ahead(s32 cpu, u64 order)
 {
 	struct artis_cpu *c = cpu_of(cpu);
@@ -99,21 +83,21 @@ static __always_inline void preempt(s32 cpu)
 	count(ARTIS_STAT_PREEMPT);
 }
 
-/* Tasks that may run on @cpu only, for now or for good. */
+/* For tasks that may run on @cpu only, for now or for good. */
 static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
 					u64 enq_flags)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
 	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
-	/* per-CPU kernel threads serve the CPU itself, a migration-disabled task may hold a lock */
+	/* a per-CPU kernel thread serves the CPU, a migration-disabled task may hold a lock */
 	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
 		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);
 	insert(p, t, ARTIS_QUEUE_OWN, cpu, policy.slice_nrt_ns, enq_flags);
 	if (unlikely(t->rt1) && gives_way(cpu, t->rt1)) {
 		preempt_for_rt1(cpu);
 	} else if (is_rt_cpu(cpu) && c->ext_running && (enq_flags & SCX_ENQ_WAKEUP)) {
-		/* computing tasks are guests there */
+		/* computing tasks are guests on RT CPUs */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	} else if (is_far_ahead(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu))) {
 		preempt(cpu);
@@ -122,7 +106,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	}
 }
 
-/* An idle CPU for @p, which is to wait in @queue of @group, or a negative number. */
+/* Claims an idle CPU that takes from @queue for @p, @group first; < 0: none. */
 static __always_inline s32 idle_for(struct task_struct *p, struct artis_task *t, u32 queue,
 				    u32 group)
 {
@@ -137,7 +121,7 @@ static __always_inline s32 idle_for(struct task_struct *p, struct artis_task *t,
 	return cpu;
 }
 
-/* A CPU whose task is lower than RT1+ task @p, which waits in @queue of @group, or a negative number. */
+/* A CPU that takes from @queue of @group and whose task gives way to RT1+ task @p, < 0: none. */
 __noinline s32 lower_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
 			 u32 queue, u32 group)
 {
@@ -148,7 +132,7 @@ __noinline s32 lower_for(struct task_struct *p __arg_trusted, struct artis_task 
 	return cpu >= 0 ? cpu : pick_lower(p, t, group, ARTIS_CPU_NRT);
 }
 
-/* @p waits in a queue of @group: a CPU with a calm task that is far ahead of it, or a negative number. */
+/* A CPU of @group with a calm task far ahead of @p, < 0: none. */
 static __always_inline s32 behind_for(struct task_struct *p, struct artis_task *t, u32 group)
 {
 	u64 order = common_order(order_of(t), t->queue, t->where);
@@ -162,13 +146,13 @@ static __always_inline s32 behind_for(struct task_struct *p, struct artis_task *
 	return cpu >= 0 && is_far_ahead(cpu, order) ? cpu : -EBUSY;
 }
 
-/* Has the CPU look that artis_rouse() says. @cpu is that of the run queue, @to the one found. */
+/* Makes a CPU look: @cpu is that of the run queue, @to the idle or preemptible one. */
 static __always_inline void rouse(const struct artis_rouse_in *in, const struct artis_task *t,
 				  s32 cpu, s32 to)
 {
 	switch (artis_rouse(in)) {
 	case ARTIS_ROUSE_SELF:
-		/* only this wakes it (kernel.md 3.1) */
+		/* about to go idle: only a plain kick wakes it (kernel.md 3.1) */
 		scx_bpf_kick_cpu(cpu, 0);
 		break;
 	case ARTIS_ROUSE_IDLE:
@@ -188,7 +172,7 @@ static __always_inline void rouse(const struct artis_rouse_in *in, const struct 
 	}
 }
 
-/* Tasks that may run on several CPUs: a queue of a group. @f->cpu is that of their run queue. */
+/* For tasks that may run on several CPUs. @f->cpu is that of the run queue. */
 static __always_inline void enqueue_group(struct task_struct *p, struct artis_task *t,
 					  const struct artis_facts *f, u64 enq_flags)
 {
@@ -199,7 +183,7 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
 		.last = enq_flags & SCX_ENQ_LAST,
 	};
-	/* it looks anyway, at the latest when a real-time task leaves it; firm tasks do not wait */
+	/* that CPU looks, at the latest when a real-time task leaves it: too late for RT1+ tasks */
 	bool looks = in.here && (in.last || is_making_way(p, cpu_of(f->cpu))) && likely(!t->rt1);
 	s32 to = -EBUSY;
 
@@ -225,10 +209,9 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 	rouse(&in, t, f->cpu, to);
 }
 
-/* So many tasks of a queue are asked for an idle CPU of their affinity. */
-#define ARTIS_OFFER_SCAN 32
+#define ARTIS_OFFER_SCAN 32 /* tasks of a queue for which an idle CPU is searched */
 
-/* The first task of @queue of @group that has an idle CPU gets it to look. Global: verified once. */
+/* Kicks an idle CPU for the first task of @queue of @group that has one. Global: verified once. */
 __noinline bool offer_queue(u32 queue, u32 group)
 {
 	struct task_struct *p;
@@ -250,7 +233,6 @@ __noinline bool offer_queue(u32 queue, u32 group)
 	return false;
 }
 
-/* Is a CPU of the machine idle? */
 static __always_inline bool any_idle(void)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -260,7 +242,6 @@ static __always_inline bool any_idle(void)
 	return any;
 }
 
-/* What waits in @group is offered to an idle CPU. */
 static __always_inline void offer_group(u32 group)
 {
 	struct artis_group *g = group_nr(group);
@@ -271,10 +252,7 @@ static __always_inline void offer_group(u32 group)
 		offer_queue(ARTIS_QUEUE_CALM, group);
 }
 
-/*
- * @cpu has taken a task, or a real-time task holds it: what it leaves in the queues is offered to
- * idle CPUs, one at a time, each of which does the same. Of other groups one is looked at in turn.
- */
+/* Kicks an idle CPU for what @cpu leaves queued, which then does so, too; other groups in turn. */
 static __always_inline void offer(struct artis_cpu *c, s32 cpu)
 {
 	u32 group = group_of(cpu);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A CPU for a task: an idle one, or one whose task makes way. By masks, so that
- * the work does not grow with the CPUs.
- */
+/* Selects an idle CPU or one whose task makes way; masks keep the cost independent of the CPUs. */
 #pragma once
 
-/* CPUs of @of that @p may use, in a mask of this CPU; @all: it may use all of them. */
+/* CPUs of @of that @p may use; not @all: in the scratch mask of this CPU, until the next call. */
 static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 							struct bpf_cpumask *of, bool all)
 {
@@ -23,10 +20,7 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 	return cast_mask(mask);
 }
 
-/*
- * An idle CPU of @kind in @group, or ARTIS_MASKS_ALL, that @p may use, its idle bit taken, or a
- * negative number. On an SMT machine one of a core that does nothing comes first.
- */
+/* Claims an idle CPU of @kind in @group or ARTIS_MASKS_ALL, < 0: none. SMT: idle cores first. */
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
 	struct artis_masks *m = masks_of(group);
@@ -50,7 +44,7 @@ __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kin
 	return scx_bpf_pick_idle_cpu(in, 0);
 }
 
-/* An idle NRT CPU for @p: the one where it ran last, for its caches, else of @group, else any. */
+/* Claims an idle NRT CPU, < 0: none. That of the last run (caches), else of @group, else any. */
 static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_task *t, u32 group)
 {
 	s32 cpu = t->nrt_cpu;
@@ -64,7 +58,6 @@ static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_tas
 	return cpu;
 }
 
-/* An idle RT CPU for @p, which may use RT CPUs. */
 static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task *t, u32 group)
 {
 	s32 cpu;
@@ -77,7 +70,7 @@ static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task
 	return cpu;
 }
 
-/* Is some CPU of @kind in @group idle that @p may use? */
+/* As pick_idle(), but claims nothing. */
 static __always_inline bool has_idle(struct task_struct *p, u32 group, u32 kind, bool all)
 {
 	struct artis_masks *m = masks_of(group);
@@ -96,7 +89,7 @@ static __always_inline bool has_idle(struct task_struct *p, u32 group, u32 kind,
 	return any;
 }
 
-/* A CPU of @kind in @group that runs a calm NRT task, and that @p may use, or a negative number. */
+/* A CPU of @kind in @group that runs a calm NRT task and that @p may use, < 0: none. */
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {
 	struct artis_masks *m = masks_of(group);
@@ -112,7 +105,6 @@ __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kin
 	return cpu < policy.nr_cpus ? (s32)cpu : -EBUSY;
 }
 
-/* The task on @cpu makes way for others from now on, or does no more. */
 static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
 {
 	struct artis_masks *m;

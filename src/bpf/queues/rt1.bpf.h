@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * RT1+ tasks in the queues: they lie in the same ones as all others, before
- * them (policy/rt1.h). Here is what they have besides: turns, a CPU to take from
- * a lower task, and the end of what they may use of a second.
- */
+/* Turns, preemption and budget of RT1+ tasks, which share the queues of others (policy/rt1.h). */
 #pragma once
 
-/*
- * Run of an RT1+ task that could be on an RT CPU and is not, so that it goes back soon after
- * the end of its section: the return of a call is not hooked.
- */
+/* Short, for a soon return to an RT CPU after a section: the return of a call is not hooked. */
 #define ARTIS_RT1_SLICE_NRT_NS 1000000
-
-/* So many RT1+ tasks at the head of a queue are passed over for the first that is none. */
-#define ARTIS_RT1_SCAN 64
-/* So many CPUs are looked at for one that runs a lower RT1+ task. */
-#define ARTIS_RT1_LOOK 32
+#define ARTIS_RT1_SCAN 64 /* RT1+ tasks at the head of a queue passed over for one that is none */
+#define ARTIS_RT1_LOOK 32 /* CPUs searched for one with a lower RT1+ task */
 
 static __always_inline u64 turn_ns(void)
 {
 	return (u64)policy.rt1_rr_ms * 1000000;
 }
 
-/* Slice of @t on an RT CPU. */
 static __always_inline u64 slice_rt(const struct artis_task *t)
 {
 	return unlikely(t->rt1_rr) && turn_ns() < policy.slice_rt_ns ? turn_ns() :
 								       policy.slice_rt_ns;
 }
 
-/* Slice of @t on an NRT CPU of @group. */
 static __always_inline u64 slice_nrt(const struct artis_task *t, u32 group)
 {
 	struct artis_group *g = group_nr(group);
@@ -41,24 +29,19 @@ static __always_inline u64 slice_nrt(const struct artis_task *t, u32 group)
 		g->nr_nrt);
 }
 
-/* Its place among its equals is the last one from now on. */
 static __always_inline void place_last(const struct task_struct *p, struct artis_task *t)
 {
 	t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
 	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
 }
 
-/* A round-robin RT1+ task whose turn is over goes behind its equals. */
 static __always_inline void next_turn(const struct task_struct *p, struct artis_task *t)
 {
 	if (unlikely(t->rt1_rr) && p->se.sum_exec_runtime - t->rt1_turn_exec_ns >= turn_ns())
 		place_last(p, t);
 }
 
-/*
- * RT1+ task @p is queued: behind its equals if it has woken or its turn is over. Who was preempted
- * keeps its place, before those of its rank that came later (sched(7)).
- */
+/* Behind its equals if it woke or its turn is over; a preempted task keeps its place (sched(7)). */
 static __always_inline void take_place(const struct task_struct *p, struct artis_task *t,
 				       bool woken)
 {
@@ -70,13 +53,13 @@ static __always_inline void take_place(const struct task_struct *p, struct artis
 		next_turn(p, t);
 }
 
-/* The rest of is_throttled(). Global: verified once in each program. */
+/* Slow path of is_throttled(). Global: verified once in each program. */
 __noinline bool rt1_throttled(struct artis_cpu *c __arg_nonnull)
 {
 	return artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
 }
 
-/* RT1+ tasks have used up their share of this second of @c. */
+/* RT1+ tasks have used up their share of this second on @c. */
 static __always_inline bool is_throttled(struct artis_cpu *c)
 {
 	return unlikely(c->rt1.used_ns) && rt1_throttled(c);
@@ -88,12 +71,7 @@ static __always_inline bool is_queued_server(const struct sched_dl_entity *serve
 	return server->rb_node.__rb_parent_color != (unsigned long)&server->rb_node;
 }
 
-/*
- * A real-time task is runnable on @cpu. In ops.dispatch, one that goes to sleep no longer is.
- * The kernel counts its servers of the lower classes as deadline tasks while their time runs, and
- * takes such a server out when it has asked it for a task in vain (__pick_task_dl(),
- * kernel/sched/deadline.c).
- */
+/* Is a real-time task runnable on @cpu? In ops.dispatch, one that goes to sleep no longer is. */
 static __always_inline bool has_rt_task(s32 cpu)
 {
 	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
@@ -105,6 +83,7 @@ static __always_inline bool has_rt_task(s32 cpu)
 		return true;
 	if (likely(!rq->dl.dl_nr_running))
 		return false;
+	/* servers count as tasks until asked for one in vain: __pick_task_dl(), deadline.c */
 	if (bpf_core_field_exists(rq->fair_server))
 		servers += is_queued_server(&rq->fair_server);
 	if (bpf_core_field_exists(rq->ext_server))
@@ -112,38 +91,29 @@ static __always_inline bool has_rt_task(s32 cpu)
 	return rq->dl.dl_nr_running > servers;
 }
 
-/*
- * A task beneath a real-time one waits in the local queue of @cpu, where the kernel has put it, and
- * would go on before all that wait in queues of ours; only @cpu itself can put it back here.
- */
+/* A preempted task in the local queue of @cpu goes before ours, and only @cpu can put it back. */
 static __always_inline bool keeps_preempted(s32 cpu)
 {
 	return put_back == ARTIS_PUT_BACK_LAZY && cpu_of(cpu)->rt.in_rt;
 }
 
-/*
- * Would an RT1+ task of @rank run at once on @cpu? Not beneath a real-time task, nor behind its
- * like. But a kernel thread of that class is soon gone as a rule: on PREEMPT_RT one runs on this
- * very CPU for each timer, and wakes the task that asks.
- */
+/* Would an RT1+ task of @rank run at once on @cpu? */
 __noinline bool gives_way(s32 cpu, u32 rank)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
 	if (c->curr_rt1 >= rank)
 		return false;
-	/* a lower RT1+ task may go on there after the second is used up, so a higher one may, too */
+	/* a lower RT1+ task may go on there when throttled, so a higher one may, too */
 	if (!c->curr_rt1 && is_throttled(c))
 		return false;
 	if (!c->rt.in_rt)
 		return !has_rt_task(cpu);
+	/* real-time kernel threads end soon; on PREEMPT_RT that of a timer wakes the task here */
 	return c->rt_kthread && (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
 }
 
-/*
- * A CPU of @kind for RT1+ task @p, whose task is lower, or a negative number: one that runs a calm
- * NRT task, else that with the lowest rank.
- */
+/* A CPU of @kind that gives way to RT1+ task @p, < 0: none. Calm tasks first, then by rank. */
 __noinline s32 pick_lower(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
 			  u32 group, u32 kind)
 {
@@ -167,7 +137,6 @@ __noinline s32 pick_lower(struct task_struct *p __arg_trusted, struct artis_task
 	return best;
 }
 
-/* @cpu looks for its next task at once: an RT1+ task has come that is higher than what runs there. */
 static __always_inline void preempt_for_rt1(s32 cpu)
 {
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -177,11 +146,7 @@ static __always_inline void preempt_for_rt1(s32 cpu)
 		count(ARTIS_STAT_RT1_PREEMPT);
 }
 
-/*
- * RT1+ tasks have used up their share of this second of @cpu: the first of @dsq that is none runs
- * now, if there is one. Without that, an endless RT1+ task would be the end of all others, kernel
- * threads and the daemon among them, as with the kernel's own class before it had a throttle.
- */
+/* Runs the first non-RT1+ task of @dsq: endless RT1+ tasks must not starve kthreads, the daemon. */
 __noinline bool let_lower_run(s32 cpu, u64 dsq)
 {
 	struct task_struct *p;

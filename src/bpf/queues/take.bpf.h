@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * How a CPU gets its next task: the body of ops.dispatch. Each CPU takes for
- * itself, RT CPUs too; artis_next() says from where.
- */
+/* The body of ops.dispatch: each CPU takes for itself, RT CPUs too, as artis_next() says. */
 #pragma once
-
 #include "../policy/load.h"
 #include "insert.bpf.h"
 
-/*
- * To 6.18 a CPU calls ops.dispatch before it asks the real-time classes, when
- * its last task was an ext or idle one: a task moved to the local queue now
- * would be stuck there beneath the real-time task that the CPU then picks.
- */
+/* To 6.18 a real-time pick may follow ops.dispatch: a task moved here would be stuck beneath. */
 static __always_inline bool rt_is_next(s32 cpu)
 {
 	return dispatch_before_rt && has_rt_task(cpu);
@@ -28,7 +20,7 @@ static __always_inline bool move_to_local(u32 queue, u32 where)
 	return scx_bpf_dsq_move_to_local(dsq_of(queue, where), 0);
 }
 
-/* The first task of @queue of @where, for artis_next(); @compare: its place matters. */
+/* Notes that tasks wait in @queue of @where, and, if @compare, the order of the first one. */
 static __always_inline void look_at(struct artis_look *l, u32 queue, u32 where, bool compare)
 {
 	struct task_struct *head;
@@ -44,7 +36,7 @@ static __always_inline void look_at(struct artis_look *l, u32 queue, u32 where, 
 	l->first[queue] = common_order(head->scx.dsq_vtime, queue, where);
 }
 
-/* What waits for @cpu. Who is not counted does not wait: queues without weight are not looked at. */
+/* What waits for @cpu. A queued task is counted: queues without weight are empty. */
 static __always_inline void look_around(struct artis_look *l, struct artis_cpu *c, s32 cpu)
 {
 	u32 group = group_of(cpu);
@@ -61,7 +53,7 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 		look_at(l, ARTIS_QUEUE_CALM, group, compare);
 }
 
-/* The task that ran on @c, and is to go on, counts as what it is now. */
+/* @prev goes on: its queue, order and slice follow its present state. */
 static __always_inline void keep(struct artis_cpu *c, s32 cpu, struct artis_task *t,
 				 struct task_struct *prev, u32 queue)
 {
@@ -73,7 +65,6 @@ static __always_inline void keep(struct artis_cpu *c, s32 cpu, struct artis_task
 					     slice_nrt(t, group_of(cpu)));
 }
 
-/* RT1+ tasks have used up their share of this second of @cpu: the first that is none runs now. */
 static __noinline bool take_throttled(s32 cpu, bool rt)
 {
 	u32 group = group_of(cpu);
@@ -83,7 +74,7 @@ static __noinline bool take_throttled(s32 cpu, bool rt)
 	       let_lower_run(cpu, dsq_of(ARTIS_QUEUE_CALM, group));
 }
 
-/* Moves the first task of the queue that @next names to @cpu; false: it is gone, or may not run here. */
+/* Moves the first task of the queue @next to @cpu; false: it is gone or may not run here. */
 static __always_inline bool take(struct artis_look *l, enum artis_next next, s32 cpu)
 {
 	u32 queue = next == ARTIS_NEXT_OWN   ? ARTIS_QUEUE_OWN :
@@ -99,10 +90,7 @@ static __always_inline bool take(struct artis_look *l, enum artis_next next, s32
 	return false;
 }
 
-/*
- * @cpu, which has nothing to run, takes from another group. Global, as those below: 6.12's
- * verifier would follow every combination of loops otherwise.
- */
+/* @cpu has nothing to run. Global, as balance(): 6.12's verifier would combine all their loops. */
 __noinline bool take_from_groups(s32 cpu, bool rt)
 {
 	u32 i, group, mine = group_of(cpu);
@@ -120,7 +108,7 @@ __noinline bool take_from_groups(s32 cpu, bool rt)
 	return false;
 }
 
-/* What real-time tasks leave of @cpu counts in its group. */
+/* Updates what real-time tasks leave of @cpu in the power of its group. */
 static __always_inline void tell_power(struct artis_cpu *c, s32 cpu, u64 now_ns)
 {
 	u64 power = artis_power_of(artis_share_at(&c->rt, now_ns),
@@ -139,10 +127,7 @@ static __always_inline struct artis_load load_of(const struct artis_group *g)
 	};
 }
 
-/*
- * Every balance_ns a group looks at another one: has that so much more load that a task of it is
- * better off here? Then NRT CPU @cpu runs it next.
- */
+/* Every balance_ns, NRT CPU @cpu takes a task of another group if that lowers the greater load. */
 __noinline bool balance(s32 cpu)
 {
 	u32 mine = group_of(cpu), other, queue;
@@ -174,10 +159,7 @@ __noinline bool balance(s32 cpu)
 	return true;
 }
 
-/*
- * The task that runs on NRT CPU @cpu could go on on an RT CPU, and leave this CPU to those that
- * wait and may not: ops.enqueue places it. So returns an RT1+ task at the end of its section.
- */
+/* Could an RT CPU run @p and leave NRT CPU @cpu to others? ops.enqueue then places it. */
 static __always_inline bool could_go_to_rt(struct task_struct *p, struct artis_task *t, s32 cpu)
 {
 	if (!t->rt_groups)
@@ -219,7 +201,7 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	if (t && !l.rt && queue == ARTIS_QUEUE_CALM && (l.waits || unlikely(t->rt1)) &&
 	    could_go_to_rt(prev, t, cpu)) {
 		l.may_stay = false;
-		/* even if it is alone here */
+		/* to an RT CPU after its section, even if it is alone here */
 		returns = t->rt1;
 	}
 	taken = unlikely(nr_groups > 1) && !l.rt && balance(cpu);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The only door to the ring buffer, and who keeps it: nothing is written while
- * nobody watches, events have a budget per CPU and second, and whatever does
- * not get through is counted.
- */
+/* The only access to the ring buffer. Each CPU has a budget of events; drops are counted. */
 #pragma once
 
 struct {
@@ -11,21 +7,18 @@ struct {
 	__uint(max_entries, 4 << 20); /* some 4000 tasks; the daemon may choose another size */
 } records SEC(".maps");
 
-/* Bits of enum artis_watch, set by the daemon. Of its own page: read by all CPUs all the time. */
+/* Bits of enum artis_watch, set by the daemon. In a page of its own: all CPUs read it often. */
 u32 watching SEC(".data.watch");
-/* Moves by one each time that watching begins anew. */
-u32 watch_seq SEC(".data.watch");
+u32 watch_seq SEC(".data.watch"); /* incremented each time that watching begins anew */
 
 static __always_inline bool watches(u32 what)
 {
 	return unlikely(watching & what);
 }
 
-/* May this CPU write one more event in this second? */
 static __always_inline bool in_budget(struct artis_cpu *c, u64 now_ns)
 {
-	/* 2^30 ns: a division less */
-	u32 second = now_ns >> 30;
+	u32 second = now_ns >> 30; /* of 2^30 ns: saves a division */
 
 	if (c->budget_second != second) {
 		c->budget_second = second;
@@ -39,13 +32,12 @@ static __always_inline bool in_budget(struct artis_cpu *c, u64 now_ns)
 	return true;
 }
 
-/* Room for a record of @size bytes of @kind, or NULL, which is counted. record_end() submits it. */
+/* Reserves a record of @size bytes; NULL, counted, if there is no room. record_end() submits it. */
 static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 {
 	struct artis_record *head = bpf_ringbuf_reserve(&records, size, 0);
 
-	if (!head) {
-		/* by whoever may be interrupted by one that counts, too */
+	if (!head) { /* atomic: a program that counts, too, may interrupt this one */
 		__sync_fetch_and_add(&this_cpu()->records_lost, 1);
 		return NULL;
 	}
@@ -57,7 +49,7 @@ static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 	return head;
 }
 
-/* Room for an event, if somebody wants @what of them and the budget of this CPU, @c, has some left. */
+/* The same for an event, if @what is watched and the budget of this CPU, @c, is not used up. */
 static __always_inline void *event_begin(struct artis_cpu *c, u32 what, u16 kind, u32 size,
 					 u64 now_ns)
 {
@@ -66,7 +58,7 @@ static __always_inline void *event_begin(struct artis_cpu *c, u32 what, u16 kind
 	return record_begin(kind, size, now_ns);
 }
 
-/* Without waking the reader: that would be an interrupt to this CPU, and it may be an RT CPU. */
+/* Does not wake the reader: that would interrupt this CPU, which may be an RT CPU. */
 static __always_inline void record_end(void *record)
 {
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * News of tasks, for the daemon, which is woken at once: rules about classes
- * (docs/rules.md) and adoption are applied there. Nothing is attached or written
- * of what nobody has asked for.
- */
+/* Events of tasks that wake the daemon, which applies class rules (docs/rules.md) and adoption.
+ * Only those that the daemon asks for are attached and written. */
 #pragma once
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 << 10); /* 5000 of them */
+	__uint(max_entries, 256 << 10); /* 5000 events */
 } news SEC(".maps");
 
-/* Bits of enum artis_news_kind, set by the daemon. */
-u32 news_wanted SEC(".data.watch");
-/* News that found no room: the daemon looks at all tasks when this moves. */
-u32 news_lost SEC(".data.watch");
+u32 news_wanted SEC(".data.watch"); /* bits of enum artis_news_kind, set by the daemon */
+u32 news_lost SEC(".data.watch"); /* the daemon looks at all tasks when this changes */
 
-/* To be submitted; NULL: not wanted, or no room. */
+/* The caller submits it. NULL: not wanted, or no room. */
 static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 kind)
 {
 	struct artis_news *n;
@@ -45,9 +40,8 @@ static __always_inline void tell_news(struct task_struct *p, u32 kind)
 {
 	struct artis_news *n = begin_news(p, kind);
 
-	/* the reader is woken: whoever forks or changes its policy is in the kernel anyway */
 	if (n)
-		bpf_ringbuf_submit(n, 0);
+		bpf_ringbuf_submit(n, 0); /* wakes the reader; the task is in the kernel anyway */
 }
 
 SEC("?tp_btf/sched_process_fork")
@@ -57,7 +51,7 @@ int BPF_PROG(artis_news_fork, struct task_struct *parent, struct task_struct *ch
 	return 0;
 }
 
-/* Is it a task whose policy or affinity, set by anyone but the daemon, is news? */
+/* Is a call that set the policy or affinity of @p news? The daemon's own calls are not. */
 static __always_inline bool changed_by_others(struct task_struct *p, s32 err)
 {
 	struct artis_task *t;
@@ -70,11 +64,8 @@ static __always_inline bool changed_by_others(struct task_struct *p, s32 err)
 	return t && t->rt1;
 }
 
-/*
- * No scheduler's op is called for these two when a task stays in its class. The one
- * for the policy tells what was asked for, since the daemon's own call may have come
- * right after it.
- */
+/* No op is called for this and the next event if the task stays in its class. The news has the
+ * arguments of the call: the daemon may have changed the task since. */
 SEC("?fexit/__sched_setscheduler")
 int BPF_PROG(artis_news_policy, struct task_struct *p, const struct sched_attr *attr, bool user,
 	     bool pi, int err)
@@ -109,8 +100,7 @@ int BPF_PROG(artis_news_exec, struct task_struct *p, pid_t old_pid, struct linux
 	return 0;
 }
 
-/* Before the name changes, so it is told. */
-SEC("?tp_btf/task_rename")
+SEC("?tp_btf/task_rename") /* before p->comm changes */
 int BPF_PROG(artis_news_name, struct task_struct *p, const char *comm)
 {
 	struct artis_news *n = begin_news(p, ARTIS_NEWS_NAME);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What userspace cannot read from memory alone: queue lengths now, and the
- * clock that the time stamps are in.
- */
+/* What the daemon cannot read by mmap: queue lengths, and the clock of the time stamps. */
 #pragma once
 
-/* Run by the daemon (BPF_PROG_RUN) before it reads the array of CPUs. */
+/* The daemon runs it (BPF_PROG_RUN) before it reads the array of CPUs. */
 SEC("syscall")
 int artis_sample(struct artis_sample *sample)
 {

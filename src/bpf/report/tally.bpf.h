@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The totals of each task, kept while somebody watches: one branch on the way
- * otherwise. Nothing here writes to the ring buffer but an event that was asked
- * for.
- */
+/* Totals of each task, kept while tasks are watched (else one branch), and events one by one. */
 #pragma once
 
-/* The stats of @t; what was under way when nobody watched is forgotten. */
+/* The stats of @t; forgets what was under way before this watch began. */
 static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
 {
 	if (unlikely(t->watch_seq != watch_seq)) {
 		t->watch_seq = watch_seq;
 		t->told_exec_ns = 0;
+		t->run_since_ns = 0;
 		t->stats.ready_ns = 0;
 		t->stats.evict_entry_ns = 0;
 		t->stats.why = ARTIS_NR_STATS;
@@ -19,7 +16,6 @@ static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
 	return &t->stats;
 }
 
-/* @t waits for a CPU from now on. */
 static __always_inline void tally_ready(struct artis_task *t)
 {
 	struct artis_task_stats *s;
@@ -31,7 +27,6 @@ static __always_inline void tally_ready(struct artis_task *t)
 		s->ready_ns = scx_bpf_now();
 }
 
-/* @t was queued because of @why: counted on this CPU, and remembered of the task. */
 static __always_inline void count_why(struct artis_task *t, enum artis_stat why)
 {
 	count(why);
@@ -47,11 +42,8 @@ static __always_inline void count_took(enum artis_stat why)
 		this_cpu()->took = why + 1;
 }
 
-/*
- * The place of @cause in the list of @s, which it gets if need be. A cause that comes when the
- * list is full takes the place of the one with the fewest attempts, which then count as other: so a
- * frequent cause is in the list however late it came.
- */
+/* The entry of @cause in @s. In a full list it replaces the rarest cause, which counts as other:
+ * so a frequent cause gets an entry however late it comes. */
 static __always_inline struct artis_cause *cause_place(struct artis_task_stats *s, u32 cause)
 {
 	u32 i, least = 0, least_times = ~0U;
@@ -76,7 +68,7 @@ static __always_inline struct artis_cause *cause_place(struct artis_task_stats *
 	return out;
 }
 
-/* The task on this CPU attempts with @cause. Global: the entry hooks are to stay small. */
+/* The task on this CPU attempts with @cause. Global: keeps the entry hooks small. */
 __noinline int tally_attempt(u32 cause)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, bpf_get_current_task_btf(), 0, 0);
@@ -88,7 +80,7 @@ __noinline int tally_attempt(u32 cause)
 	return 0;
 }
 
-/* @t was evicted with @cause, whether somebody watches or not. Global: verified once. */
+/* Counts an eviction of @t, watched or not. Global: verified once. */
 __noinline int tally_eviction(struct artis_task *t __arg_nonnull, u32 cause)
 {
 	t->stats.evictions++;
@@ -96,7 +88,7 @@ __noinline int tally_eviction(struct artis_task *t __arg_nonnull, u32 cause)
 	return 0;
 }
 
-/* A wait of @s came to its end at @now_ns. Returns how long it was, ns; 0: none was known. */
+/* A wait of @s ends at @now_ns. Returns its length, ns; 0: none was known. */
 static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 {
 	u64 wait_ns = now_ns - s->ready_ns;
@@ -104,8 +96,7 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 	if (!s->ready_ns)
 		return 0;
 	s->ready_ns = 0;
-	/* clocks of two CPUs may differ a little */
-	if ((s64)wait_ns < 0)
+	if ((s64)wait_ns < 0) /* clocks of two CPUs may differ a little */
 		wait_ns = 0;
 	s->waits++;
 	s->wait_ns += wait_ns;
@@ -119,7 +110,7 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 	return wait_ns;
 }
 
-/* Tells an event of @kind, if @watch is wanted. Global: verified once in each program. */
+/* Writes @e as an event of @kind, if @watch is watched. Global: verified once in each program. */
 __noinline int tell_event(struct task_struct *p __arg_trusted,
 			  struct artis_event_record *e __arg_nonnull, u32 watch, u32 kind)
 {
@@ -136,7 +127,6 @@ __noinline int tell_event(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-/* An evicted task has arrived on NRT CPU @cpu. */
 static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
 					  struct task_struct *p, u64 now_ns)
 {
@@ -154,7 +144,6 @@ static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct a
 	s->evict_entry_ns = 0;
 }
 
-/* Ext task @p begins to run on @c, which is @cpu. */
 static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_task *t,
 				    struct task_struct *p)
 {
@@ -164,13 +153,13 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 	u32 why = c->took ? c->took - 1 : s->why;
 
 	c->took = 0;
-	c->run_since_ns = now_ns;
+	t->run_since_ns = now_ns;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	if (s->evict_entry_ns && c->kind == ARTIS_CPU_NRT) {
 		tally_arrived(c, cpu, s, p, now_ns);
 		why = ARTIS_STAT_EVICTION;
 	}
-	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1) {
+	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1) { /* or this is its first run */
 		struct artis_event_record e = {
 			.head.time_ns = now_ns,
 			.what = why,
@@ -179,14 +168,13 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 			.begin_ns = now_ns - wait_ns,
 		};
 
-		/* a task that ran elsewhere before */
 		tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_MOVE);
 		s->cpu = cpu;
 	}
 	s->why = ARTIS_NR_STATS;
 }
 
-/* The run of @p that began at @begin_ns on @cpu is over. */
+/* A run of @p ends. @begin_ns: 0 if it began before it was watched. */
 static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u64 begin_ns,
 				     u64 now_ns)
 {
@@ -202,7 +190,7 @@ static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u6
 		tell_event(p, &e, ARTIS_WATCH_RUNS, ARTIS_RECORD_RUN);
 }
 
-/* Ext task @p stops on @c, which is @cpu; @c still has the eviction that is the reason, if one is. */
+/* Ext task @p stops on @cpu; @c still holds the cause if it is evicted. */
 static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_task *t,
 				  struct task_struct *p)
 {
@@ -219,11 +207,9 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 		s->evict_entry_ns = c->section_since_ns;
 		s->evict_left_ns = now_ns;
 	}
-	tell_run(cpu, p, false, c->run_since_ns, now_ns);
-	c->run_since_ns = 0;
+	tell_run(cpu, p, false, t->run_since_ns, now_ns);
 }
 
-/* Real-time task @p begins to run on @c, which is @cpu, after @prev. */
 static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *p,
 				       struct task_struct *prev)
 {
@@ -238,14 +224,12 @@ static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	wait_max_ns = s->wait_max_ns;
 	tally_waited(s, c->rt_since_ns);
-	if (s->wait_max_ns == wait_max_ns)
+	if (s->wait_max_ns == wait_max_ns) /* no new longest wait */
 		return;
-	/* the longest so far: who was in its way? */
 	s->wait_max_after_pid = prev->pid;
 	__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(s->wait_max_after));
 }
 
-/* Real-time task @p stops on @c, which is @cpu. */
 static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
@@ -254,7 +238,7 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 
 	if (!t || c->rt_pid != p->pid)
 		return;
-	/* as the kernel accounts it, without interrupts; nobody may have watched when it began */
+	/* as the kernel accounts it, without interrupts; exec_start_ns may be stale */
 	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
 	if (ran_ns > held_ns)
 		ran_ns = held_ns;
@@ -263,7 +247,7 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 	tell_run(cpu, p, true, c->rt_since_ns, now_ns);
 }
 
-/* A real-time task is woken: its wait begins in its waker, with the interrupt that is to come. */
+/* The wait of a real-time task begins in its waker, before the interrupt that starts it. */
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(artis_sched_waking, struct task_struct *p)
 {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The totals of each task, once in an interval: the daemon runs a program that
- * walks over all tasks and writes a record of each that ran since its last one.
- * So 2,000 tasks are 2,000 records at most, however often they switch, and no
- * CPU but the daemon's writes them.
- */
+/* Records of tasks: once in an interval the daemon walks over all tasks. So a task has one record
+ * at most, however often it switches, and only the daemon's CPU writes them. */
 #pragma once
-
 #include "tally.bpf.h"
 
-/* Writes the record of @p. False: there was no room, which is counted. */
+/* Writes the record of @p. False: there was no room, which record_begin() counts. */
 static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bool exited)
 {
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
@@ -30,7 +25,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	r->normal_prio = p->normal_prio;
 	r->nice = p->static_prio - 120;
 	r->cpu = scx_bpf_task_cpu(p);
-	/* not as @t remembers: real-time tasks change theirs without a word to us */
+	/* not from @t: real-time tasks change their affinity without a call of an op */
 	r->movable = bpf_cpumask_intersects(p->cpus_ptr, nrt);
 	r->rt_allowed = bpf_cpumask_intersects(p->cpus_ptr, rt);
 	r->kernel = is_kernel_task(p);
@@ -48,7 +43,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	return true;
 }
 
-/* The last record of @p, which is on its way out. */
+/* The last record of @p, which exits. */
 static __always_inline void tell_exit(struct task_struct *p)
 {
 	struct artis_task *t;
@@ -60,14 +55,12 @@ static __always_inline void tell_exit(struct task_struct *p)
 		tell_task(p, t, true);
 }
 
-/* One task of the walk: written if it ran since its last record, or if all are to be. */
 static __noinline bool walk_task(struct task_struct *p, bool all)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	u64 exec_ns;
 
-	/* a dead task that nobody has waited for told all when it went */
-	if (!t || p->exit_state)
+	if (!t || p->exit_state) /* a zombie: tell_exit() wrote its last record */
 		return false;
 	stats_of(t);
 	exec_ns = p->se.sum_exec_runtime;
@@ -85,7 +78,6 @@ extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
 extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
 
-/* Run by the daemon once in an interval. */
 SEC("syscall")
 int artis_walk(struct artis_walk *walk)
 {
