@@ -65,8 +65,9 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u64 curr_order __attribute__((aligned(64))); /* its place in the order when it began */
 	u32 curr_pid; /* thread id, 0: none */
 	u32 curr_rt1; /* RT1+ priority, 0: an NRT task */
-	u64 power; /* what its group was last told, 30 fraction bits (policy/load.h), and when */
+	u64 power; /* what the group power_of was told at power_ns, 30 fraction bits (policy/load.h) */
 	u64 power_ns;
+	u32 power_of;
 	/* written by any CPU */
 	struct artis_clock own __attribute__((aligned(64))); /* of tasks that may run here only */
 	u64 own_offset; /* a time on it less the same time on the bound clock of the group */

@@ -73,6 +73,9 @@ int BPF_PROG(artis_rt_tick, struct rq *rq)
 		return 0; /* to 6.12 a look at idle CPUs is an error before in_charge */
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
+	if (unlikely(nr_groups > 1) && c->kind == ARTIS_CPU_NRT &&
+	    scx_bpf_now() - c->power_ns >= policy.balance_ns)
+		tell_power(c, rq->cpu, scx_bpf_now());
 	offer(c, rq->cpu);
 	return 0;
 }

@@ -40,7 +40,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->movable = t->nrt_groups && !is_kernel_task(p);
 	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
 	if (!rt) {
-		t->nrt_cpu = cpu;
+		if (c->kind == ARTIS_CPU_NRT)
+			t->nrt_cpu = cpu;
 		t->on_rt = false;
 	} else if (!t->on_rt && c->movable) {
 		t->on_rt = true;

@@ -20,6 +20,14 @@ static __always_inline struct artis_group *group_nr(u32 group)
 	return &groups[group & (ARTIS_MAX_GROUPS - 1)];
 }
 
+/* What its group was told of @c counts no more. */
+static __always_inline void take_power(struct artis_cpu *c)
+{
+	u64 power = __sync_lock_test_and_set(&c->power, 0);
+
+	__sync_fetch_and_sub(&group_nr(c->power_of)->power, power);
+}
+
 /* A time on the clock of @queue of @where less the same time on the bound clock of its group. */
 static __always_inline u64 offset_of(u32 queue, u32 where)
 {

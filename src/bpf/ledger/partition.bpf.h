@@ -72,14 +72,14 @@ static __noinline void take_over_partition(void)
 	bpf_for(group, 0, ARTIS_MAX_GROUPS) {
 		group_nr(group)->nr_cpus = 0;
 		group_nr(group)->nr_nrt = 0;
-		group_nr(group)->power = 0;
 	}
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		struct artis_cpu *c = cpu_of(cpu);
 
 		group = group_of(cpu);
 		c->kind = policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)];
-		c->power = 0;
+		c->makes_way = 0; /* the masks of those that do are new */
+		take_power(c);
 		if (c->kind == ARTIS_CPU_ABSENT)
 			continue;
 		if (group >= nr_groups)
@@ -130,14 +130,22 @@ static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group
 /* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use. */
 static __noinline void sweep(u32 queue, u32 group)
 {
+	const struct cpumask *nrt;
 	struct task_struct *p;
 	u32 cpu;
 
 	bpf_rcu_read_lock();
+	nrt = nrt_mask();
+	if (!nrt) {
+		bpf_rcu_read_unlock();
+		return;
+	}
 	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
 		if (server_of(p, queue, group) < policy.nr_cpus)
 			continue;
-		cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
+		cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
+		if (cpu >= policy.nr_cpus)
+			cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
 		if (cpu < policy.nr_cpus)
 			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 	}
@@ -194,6 +202,7 @@ static __always_inline bool is_last_nrt(s32 cpu)
 void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 {
 	struct task_struct *p;
+	u32 other;
 
 	if (!is_last_nrt(cpu)) { /* else no partition is left: the daemon ends */
 		mask_out(ARTIS_MASKS_ALL, cpu);
@@ -203,6 +212,11 @@ void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 	}
 	bpf_for_each(scx_dsq, p, dsq_of(ARTIS_QUEUE_OWN, cpu), 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	/* a kick of @cpu since it became inactive was in vain */
+	bpf_for(other, 0, policy.nr_cpus) {
+		if (cpu_of(other)->kind != ARTIS_CPU_ABSENT && group_of(other) == group_of(cpu))
+			scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
+	}
 	__sync_fetch_and_add(&hotplug_seq, 1);
 }
 

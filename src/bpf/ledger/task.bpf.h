@@ -52,7 +52,7 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 {
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
 	u64 nrt_groups = 0, rt_groups = 0;
-	u32 group;
+	u32 group, cpu;
 
 	if (!nrt || !rt)
 		return;
@@ -71,9 +71,10 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 	t->partition_gen = partition_gen;
 	t->rt_all = bpf_cpumask_subset(rt, mask);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
-	if (!bpf_cpumask_test_cpu(t->nrt_cpu, mask) || !is_nrt_cpu(t->nrt_cpu))
-		t->nrt_cpu = nrt_groups ? bpf_cpumask_any_and_distribute(mask, nrt) :
-					  bpf_cpumask_first(nrt);
+	if (bpf_cpumask_test_cpu(t->nrt_cpu, mask) && is_nrt_cpu(t->nrt_cpu))
+		return;
+	cpu = bpf_cpumask_any_and_distribute(mask, nrt);
+	t->nrt_cpu = cpu < policy.nr_cpus ? cpu : bpf_cpumask_first(nrt);
 }
 
 /* Global: verified once in each program. Returns 0. */

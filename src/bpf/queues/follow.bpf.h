@@ -15,7 +15,7 @@ static __always_inline void consider(struct artis_spot *best, struct task_struct
 	/* follow_stopped() does not see a task of a real-time class: only its CPU is known */
 	else if (g && !is_realtime(q))
 		s = (struct artis_spot){ .cpu = g->cpu, .ran_ns = g->ran_ns };
-	if (is_rt_cpu(s.cpu) || (!s.ran_ns && !is_realtime(q)))
+	if (!is_nrt_cpu(s.cpu) || (!s.ran_ns && !is_realtime(q)))
 		return;
 	s.home = active && s.cpu == home;
 	s.ends_soon = !g || g->tail_ns < ARTIS_FOLLOW_TAIL_NS;

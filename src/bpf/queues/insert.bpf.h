@@ -30,7 +30,8 @@ static __always_inline void facts_of(struct artis_facts *f, struct task_struct *
 	f->nrt_groups = t->nrt_groups;
 	f->rt_groups = t->rt_groups;
 	f->cpu = cpu;
-	f->pinned = pinned || p->nr_cpus_allowed == 1;
+	/* also if its CPUs have just come online and are of no group yet */
+	f->pinned = pinned || p->nr_cpus_allowed == 1 || !(t->nrt_groups | t->rt_groups);
 	f->calm = is_calm(t);
 	f->inside = section != (woken ? ARTIS_SECTION_SLEEPING : ARTIS_SECTION_NONE);
 	f->kernel = is_kernel_task(p);
@@ -191,7 +192,9 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 	if (!looks) {
 		to = idle_for(p, t, queue, group);
 		in.idle = to >= 0;
-		if (in.idle)
+		if (to < 0 && unlikely(t->rt1))
+			to = lower_for(p, t, queue, group);
+		if (to >= 0)
 			group = group_of(to);
 	}
 	group = group_for(f, queue, group);
@@ -199,13 +202,9 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 	if (unlikely(is_rcu_reader(p)))
 		t->advance_ns = artis_reader_advance(t->vtime, clock_at(queue, group));
 	insert(p, t, queue, group, slice_nrt(t, group), enq_flags);
-	if (!looks && !in.idle) {
-		if (unlikely(t->rt1))
-			to = lower_for(p, t, queue, group);
-		else if (woken || queue == ARTIS_QUEUE_BOUND)
-			to = behind_for(p, t, group);
-		in.behind = to >= 0;
-	}
+	if (!looks && to < 0 && likely(!t->rt1) && (woken || queue == ARTIS_QUEUE_BOUND))
+		to = behind_for(p, t, group);
+	in.behind = to >= 0;
 	rouse(&in, t, f->cpu, to);
 }
 
@@ -233,20 +232,20 @@ __noinline bool offer_queue(u32 queue, u32 group)
 	return false;
 }
 
-static __always_inline bool any_idle(void)
+static __always_inline bool any_idle(const struct cpumask *of)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	bool any = !bpf_cpumask_empty(idle);
+	bool any = of && bpf_cpumask_intersects(idle, of);
 
 	scx_bpf_put_idle_cpumask(idle);
 	return any;
 }
 
-static __always_inline void offer_group(u32 group)
+static __always_inline void offer_group(u32 group, bool nrt)
 {
 	struct artis_group *g = group_nr(group);
 
-	if (g->clock[ARTIS_QUEUE_BOUND].weight && offer_queue(ARTIS_QUEUE_BOUND, group))
+	if (nrt && g->clock[ARTIS_QUEUE_BOUND].weight && offer_queue(ARTIS_QUEUE_BOUND, group))
 		return;
 	if (g->clock[ARTIS_QUEUE_CALM].weight)
 		offer_queue(ARTIS_QUEUE_CALM, group);
@@ -255,13 +254,14 @@ static __always_inline void offer_group(u32 group)
 /* Kicks an idle CPU for what @cpu leaves queued, which then does so, too; other groups in turn. */
 static __always_inline void offer(struct artis_cpu *c, s32 cpu)
 {
+	bool nrt = any_idle(nrt_mask());
 	u32 group = group_of(cpu);
 
-	if (!any_idle())
+	if (!nrt && !any_idle(rt_mask()))
 		return;
-	offer_group(group);
+	offer_group(group, nrt);
 	if (unlikely(nr_groups > 1)) {
 		c->looks_at++;
-		offer_group((group + 1 + c->looks_at % (nr_groups - 1)) % nr_groups);
+		offer_group((group + 1 + c->looks_at % (nr_groups - 1)) % nr_groups, nrt);
 	}
 }

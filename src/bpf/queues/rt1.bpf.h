@@ -79,7 +79,7 @@ static __always_inline bool has_rt_task(s32 cpu)
 
 	if (!rq)
 		return false;
-	if (rq->rt.rt_nr_running)
+	if (rq->rt.rt_queued)
 		return true;
 	if (likely(!rq->dl.dl_nr_running))
 		return false;

@@ -59,6 +59,7 @@ static __always_inline void keep(struct artis_cpu *c, s32 cpu, struct artis_task
 {
 	queue_join(t, queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu));
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
+	c->movable = t->nrt_groups && !is_kernel_task(prev);
 	set_makes_way(c, cpu, queue == ARTIS_QUEUE_CALM && !t->rt1);
 	scx_bpf_task_set_slice(prev, c->kind == ARTIS_CPU_RT && queue == ARTIS_QUEUE_CALM ?
 					     slice_rt(t) :
@@ -115,8 +116,10 @@ static __always_inline void tell_power(struct artis_cpu *c, s32 cpu, u64 now_ns)
 				   topology.capacity[(u32)cpu & (ARTIS_MAX_CPUS - 1)]);
 
 	c->power_ns = now_ns;
-	__sync_fetch_and_add(&group_nr(group_of(cpu))->power, power - c->power);
+	take_power(c);
+	c->power_of = group_of(cpu);
 	c->power = power;
+	__sync_fetch_and_add(&group_nr(c->power_of)->power, power);
 }
 
 static __always_inline struct artis_load load_of(const struct artis_group *g)
@@ -182,6 +185,7 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 		if (!t)
 			return;
 		settle(c, t, prev);
+		note_partition(prev, t);
 		next_turn(prev, t);
 		facts_of(&f, prev, t, cpu, c->section, is_migration_disabled(prev), false);
 		queue = artis_queue_of(&f);

@@ -64,6 +64,11 @@ impl CpuSet {
         self.0.intersection(&other.0).copied().collect()
     }
 
+    /// The CPUs that are in either set.
+    pub fn or(&self, other: &Self) -> Self {
+        self.0.union(&other.0).copied().collect()
+    }
+
     fn add(&mut self, cpu: usize) -> Result<(), CpuSetError> {
         if cpu >= MAX_CPUS {
             return Err(CpuSetError::TooHigh(cpu.to_string()));

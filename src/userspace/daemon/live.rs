@@ -2,6 +2,8 @@
 //! What `scx_artis ctl` asks a running daemon for: checked whole before
 //! anything changes, then done, then remembered for the next start.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 
 use super::classes::{Classes, Informed};
@@ -164,7 +166,8 @@ fn take_over(
     scheduler: &mut impl InCharge,
     seen: &Seen,
 ) -> Result<(), Failure> {
-    let topology = seen.layout.topology(&partition);
+    let mut topology = seen.layout.topology(&partition);
+    keep_cores(setup, &partition, &mut topology);
     let mut policy = setup.policy;
     policy.cpu_kind = partition.kinds();
     policy.seq = policy.seq.wrapping_add(1);
@@ -175,6 +178,19 @@ fn take_over(
     setup.partition = partition;
     setup.wanted.seq = policy.seq;
     Ok(())
+}
+
+/// A core keeps the number by which BPF counts its real-time tasks, also while the CPU is away that
+/// gave it.
+fn keep_cores(before: &Setup, partition: &Partition, topology: &mut artis_topology) {
+    let cpus = partition.rt.or(&partition.nrt);
+    let stayed = cpus.and(&before.partition.rt.or(&before.partition.nrt));
+    let number = |cpu| (topology.core[cpu], before.topology.core[cpu]);
+    let numbers: BTreeMap<_, _> = stayed.iter().map(number).collect();
+    for cpu in cpus.iter() {
+        let core = &mut topology.core[cpu];
+        *core = numbers.get(core).copied().unwrap_or(*core);
+    }
 }
 
 fn rt_cpus(

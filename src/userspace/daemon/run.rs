@@ -191,11 +191,15 @@ impl Session {
         let pulse = self.manager.pulse();
         let mut prev = None;
         let mut news_at = Instant::now();
+        // unless none went or came while the scheduler was loaded
+        let mut hotplug_seq = Seen::now().is_ok_and(|seen| setup.is_of(&seen)).then_some(0);
         while !scheduler.has_ended() {
             self.relief.turn();
             self.kernel_threads.turn(scheduler);
-            if scheduler.has_other_cpus() {
-                self.follow_cpus(scheduler, setup)?;
+            // read before the machine is looked at
+            let seq = scheduler.hotplug_seq();
+            if hotplug_seq != Some(seq) && self.follow_cpus(scheduler, setup)? {
+                hotplug_seq = Some(seq);
                 *begin = self.begin(setup, scheduler);
                 self.manager.status(&status(begin));
                 watcher.tell_change(scheduler, begin);
@@ -283,22 +287,24 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on with the CPUs that are online now.
+    /// Goes on with the CPUs that are online now. False: not yet, it is to be tried again.
     fn follow_cpus(
         &mut self,
         scheduler: &mut Scheduler<'_>,
         setup: &mut Setup,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let classes = &mut self.classes;
         let seen = Seen::now().map_err(Failure::NotTaken);
         match seen.and_then(|seen| live::follow_cpus(setup, scheduler, classes, &seen)) {
             Ok(text) => self.output.tell(&text, "CPU hotplug"),
-            // it is tried again
-            Err(error @ Failure::NotTaken(_)) => log::error!("a CPU came or went: {error}"),
+            Err(error @ Failure::NotTaken(_)) => {
+                log::error!("a CPU came or went: {error}");
+                return Ok(false);
+            }
             Err(error) => return Err(error),
         }
         place::take(setup);
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -71,6 +71,11 @@ impl Seen {
 }
 
 impl Setup {
+    /// Does the partition have just the CPUs that are online in `seen`?
+    pub fn is_of(&self, seen: &Seen) -> bool {
+        self.partition.rt.or(&self.partition.nrt) == seen.machine.online
+    }
+
     /// What `opts`, `wanted` and this machine make.
     ///
     /// # Errors

@@ -107,13 +107,23 @@ const NOBODY: i32 = 1 << 22;
 
 /// CPUs 0-5, of which 5 is offline. 0 and 3 are one core; 1 and 4 share a cache.
 fn machine() -> Result<Seen> {
-    let online: CpuSet = "0-4".parse()?;
+    machine_of("0-4")
+}
+
+fn machine_of(online: &str) -> Result<Seen> {
+    let online: CpuSet = online.parse()?;
     let machine = Machine {
         possible: "0-5".parse()?,
         online: online.clone(),
         smt_groups: vec!["0,3".parse()?],
     };
-    let place = |cpu| Place { cpu, core: cpu, llc: cpu % 3, node: 0, capacity: 1 };
+    let place = |cpu| Place {
+        cpu,
+        core: if cpu == 3 { 0 } else { cpu },
+        llc: cpu % 3,
+        node: 0,
+        capacity: 1,
+    };
     Ok(Seen { machine, layout: Layout::new(online.iter().map(place)) })
 }
 
@@ -230,7 +240,7 @@ fn a_value_is_set_and_seen() {
     assert_eq!((fake.policy.predict_c_ns, fake.policy.predict_rule), (2_000_000, 1));
     assert_eq!((fake.policy.seq, fake.policy.slice_nrt_ns), (2, 3_000_000));
     assert_eq!(fake.policy.cpu_kind, setup.policy.cpu_kind);
-    assert_eq!((setup.wanted.values.predict_c_us, setup.wanted.seq), (2_000, 2), "for a restart");
+    assert_eq!((setup.wanted.values.predict_c_us, setup.wanted.seq), (2_000, 2));
 }
 
 #[test]

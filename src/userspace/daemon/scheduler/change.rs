@@ -32,7 +32,6 @@ impl InCharge for Scheduler<'_> {
     ) -> Result<()> {
         let before = *self.topology()?;
         let kinds_before = self.partition.kinds();
-        let seq = self.hotplug_seq_now()?;
         // the event of a CPU that was offline is void
         let gone = |cpu: &usize| self.cpu(*cpu).kind == CpuKind::Absent as u8;
         let gone: Vec<_> = self.faults.keys().copied().filter(gone).collect();
@@ -47,7 +46,6 @@ impl InCharge for Scheduler<'_> {
             return Err(error);
         }
         self.partition = partition.clone();
-        self.hotplug_seq = seq;
         self.set_policy(wanted)?;
         if let Err(error) = self.watch_faults() {
             log::error!("not all page faults are seen: {error:#}");
@@ -96,16 +94,11 @@ impl InCharge for Scheduler<'_> {
 }
 
 impl Scheduler<'_> {
-    /// Has a CPU gone or come since the partition was made?
-    pub fn has_other_cpus(&mut self) -> bool {
-        self.hotplug_seq_now().is_ok_and(|seq| seq != self.hotplug_seq)
-    }
-
-    fn hotplug_seq_now(&mut self) -> Result<u32> {
-        let data = self.skel.maps.data_watch_data.as_mut();
-        let data = data.context("the BPF object does not tell of CPUs")?;
+    /// How many CPUs have gone or come since the scheduler is in charge.
+    pub fn hotplug_seq(&mut self) -> u32 {
+        let Some(data) = self.skel.maps.data_watch_data.as_mut() else { return 0 };
         // SAFETY: aligned, and valid for as long as the exclusive borrow of `data`; BPF changes it.
-        Ok(unsafe { AtomicU32::from_ptr(&mut data.hotplug_seq) }.load(Ordering::Acquire))
+        unsafe { AtomicU32::from_ptr(&mut data.hotplug_seq) }.load(Ordering::Acquire)
     }
 
     fn topology(&self) -> Result<&artis_topology> {

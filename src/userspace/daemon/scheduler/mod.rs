@@ -46,8 +46,6 @@ pub struct Scheduler<'obj> {
     /// The hooks of page faults, by CPU.
     faults: BTreeMap<usize, Link>,
     partition: Partition,
-    /// CPUs that have gone or come, as far as the partition knows.
-    hotplug_seq: u32,
     started_ns: u64,
     /// Exists while somebody watches.
     watch: Option<Watch>,
@@ -90,7 +88,6 @@ impl<'obj> Loaded<'obj> {
             link: Some(link),
             faults: BTreeMap::new(),
             partition: setup.partition.clone(),
-            hotplug_seq: 0,
             watch: None,
             herald: None,
         };
