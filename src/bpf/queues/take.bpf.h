@@ -34,6 +34,11 @@ static __always_inline void look_at(struct artis_look *l, u32 queue, u32 where, 
 		return;
 	l->waits |= 1U << queue;
 	l->first[queue] = common_order(head->scx.dsq_vtime, queue, where);
+	/* a clock behind all that wait stands still if others run: they would wait without end */
+	if (queue != ARTIS_QUEUE_OWN && !artis_is_rt1_order(head->scx.dsq_vtime))
+		clock_begins(&group_nr(where)->clock[queue == ARTIS_QUEUE_CALM ? ARTIS_QUEUE_CALM :
+										 ARTIS_QUEUE_BOUND],
+			     head->scx.dsq_vtime);
 }
 
 /* What waits for @cpu. A queued task is counted: queues without weight are empty. */
