@@ -98,16 +98,15 @@ pub fn is_stopped(pid: i32) -> Result<bool> {
     Ok(stat_field(pid, 3)? == "T")
 }
 
-/// The children of these processes that have not ended. (Not every kernel has a file of them.)
-pub fn living_children(of: &[i32]) -> Result<Vec<i32>> {
-    let is_one = |id: &i32| {
+/// Has the process a child that has not ended? (Not every kernel has a file of its children.)
+pub fn has_living_child(pid: i32) -> Result<bool> {
+    let parent = pid.to_string();
+    let is_it = |id: i32| {
         // a process that is gone by now is none
-        stat_field(*id, 4)
-            .is_ok_and(|parent| parent.parse().is_ok_and(|parent| of.contains(&parent)))
-            && guest::alive(id.unsigned_abs())
+        stat_field(id, 4).is_ok_and(|of| of == parent) && guest::alive(id.unsigned_abs())
     };
     let ids = fs::read_dir("/proc")?.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-    Ok({ ids }.filter(is_one).collect())
+    Ok({ ids }.any(is_it))
 }
 
 /// A field of /proc/PID/stat by its number in proc(5), 3 at least.

@@ -185,3 +185,13 @@ fn repetition_is_found_again() {
     assert!(text.contains("repeat = 50"), "{text}");
     assert_eq!(text.matches("[[group.phase]]").count(), 2, "{text}");
 }
+
+#[test]
+fn any_mask_is_a_list_that_can_be_read() {
+    for digit in ["5", "7", "d", "f"] {
+        let mask = digit.repeat(8192 / 4);
+        let text = format!("{{\nloop = 1\ncpu_mask = 0x{mask}\n}}\n");
+        let scene = parse("wide", &text, Format::AnnexB).unwrap();
+        assert_eq!(again(&scene).groups, scene.groups, "0x{digit}...");
+    }
+}

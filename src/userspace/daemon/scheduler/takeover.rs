@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The moment in which the kernel hands the machine over.
 //!
-//! Once it has begun, tasks that are forked, or whose policy is set, are of the ext class, beneath
-//! all others, which are still of the fair class. One of them that is in the midst of a fork, or was
-//! preempted in an RCU read-side section, does not go on where fair tasks compute on every CPU; the
-//! kernel waits for both before it puts the others into the ext class, too. To 6.18 it waits without
-//! end
+//! Once it has begun, a task that is forked, or that is given another policy, is of the ext class,
+//! beneath all others, which are still of the fair class. In the midst of a fork, or preempted in an
+//! RCU read-side section, it does not run where fair tasks compute on every CPU; the kernel waits for
+//! the end of both before it puts the others into the ext class, too. To 6.18 it waits without end
 //! (docs/decisions/0025-takeover.md).
 
 use std::io;

@@ -17,7 +17,7 @@ use crate::forge;
 use crate::guest::{PATIENCE, until};
 use crate::load::Workers;
 use crate::parent::Parent;
-use crate::policy::{EXT, Policy, cpus_of, is_stopped, living_children, start_ticks};
+use crate::policy::{EXT, Policy, cpus_of, has_living_child, is_stopped, start_ticks};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -200,7 +200,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     workers.freeze_one(FORKS, true)?;
     let forking = workers.pid(FORKS).cast_signed();
     until("it forks no more", PATIENCE, || is_stopped(forking))?;
-    until("it has no child that lives", PATIENCE, || Ok(living_children(&[forking])?.is_empty()))?;
+    until("it has no child that lives", PATIENCE, || Ok(!has_living_child(forking)?))?;
     forge::fill_records()?;
     workers.freeze_one(FORKS, false)?;
     fifo(63).set(early)?;

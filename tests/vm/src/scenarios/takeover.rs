@@ -15,12 +15,12 @@ use crate::load::Workers;
 use crate::policy::Policy;
 use crate::worker::{Kind, Spec};
 
-/// Catches: a takeover that never ends. To 6.18 a task that is forked, or whose policy is set,
-/// meanwhile is of the ext class, beneath all others, which are still of the fair class: in the midst
-/// of a fork it does not go on where others compute, and the kernel waits for the end of all forks.
+/// Catches: a takeover that never ends. To 6.18 a task that is given another policy meanwhile is of
+/// the ext class, beneath all others, which are still of the fair class: in the midst of a fork it
+/// does not run where others compute, and the kernel waits for the end of all forks.
 pub const TAKEOVER: Scenario = Scenario {
     name: "takeover",
-    what: "takes over although tasks that starve meanwhile are in the midst of a fork",
+    what: "takes over although tasks do not run meanwhile that are in the midst of a fork",
     scope: Scope::First,
     boot: &[],
     secs: 25,
