@@ -68,6 +68,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u64 power; /* what the group power_of was told at power_ns, 30 fraction bits (policy/load.h) */
 	u64 power_ns;
 	u32 power_of;
+	u64 passed_ns[ARTIS_NR_QUEUES]; /* since when it passes over a queue; 0: it does not */
 	/* written by any CPU */
 	struct artis_clock own __attribute__((aligned(64))); /* of tasks that may run here only */
 	u64 own_offset; /* a time on it less the same time on the bound clock of the group */

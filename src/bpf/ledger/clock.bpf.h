@@ -57,10 +57,20 @@ static __always_inline u64 order_of(const struct artis_task *t)
 	return t->vtime - t->advance_ns;
 }
 
-/* @order on the bound clock of the group, by which all its queues compare. */
+/* @order on the bound clock of the group, by which all its queues compare. Calm tasks that have had
+ * more than bound ones, from RT CPUs, come last: what they run on is not held against them. */
 static __always_inline u64 common_order(u64 order, u32 queue, u32 where)
 {
-	return artis_is_rt1_order(order) ? order : order - offset_of(queue, where);
+	const struct artis_group *g = group_nr(where);
+
+	if (artis_is_rt1_order(order))
+		return order;
+	order -= offset_of(queue, where);
+	if (queue == ARTIS_QUEUE_CALM &&
+	    artis_is_well_ahead(&policy, g->clock[ARTIS_QUEUE_CALM].vtime,
+				g->clock[ARTIS_QUEUE_BOUND].vtime, g->calm_offset))
+		order += ARTIS_LAST_NS;
+	return order;
 }
 
 /* @t sleeps, ends, or leaves the ext class. Its rq lock is held. */

@@ -120,6 +120,7 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 		t->history.quiet_run_ns += run_ns;
 	if (!is_kernel_task(p)) /* which has no share */
 		clock_run(t, run_ns);
+	t->vtime = artis_vtime_ran(&policy, t->vtime, clock_at(t->queue, t->where));
 	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
 		count(ARTIS_STAT_RT1_THROTTLE);
 	c->ext_ns += run_ns;

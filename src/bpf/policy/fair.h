@@ -64,6 +64,15 @@ static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime
 	return artis_before(latest, vtime) ? latest : vtime;
 }
 
+/* Virtual time of a task after a run: one whose weight asks for more than a CPU does not fall behind
+ * @clock without end. */
+static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, u64 clock)
+{
+	u64 earliest = clock - policy->sleep_credit_ns;
+
+	return artis_before(vtime, earliest) ? earliest : vtime;
+}
+
 /* How much earlier a task preempted in an RCU read-side section is queued, to be at the clock: it
  * delays all grace periods, and the kernel ends a scheduler after 21 s of one. Before all others it
  * would get every CPU: a call can be one long section. */
@@ -108,6 +117,15 @@ static inline u64 artis_offset_next(const struct artis_policy *policy, u64 ahead
 	if (by > lead)
 		return offset + (by - lead);
 	return by < -lead ? offset + (by + lead) : offset;
+}
+
+#define ARTIS_LAST_NS (1ULL << 40) /* added to an order: after all others */
+
+/* Have the tasks of @ahead had more than those of @behind, whatever they have to be forgiven? */
+static inline bool artis_is_well_ahead(const struct artis_policy *policy, u64 ahead, u64 behind,
+				       u64 offset)
+{
+	return (s64)(ahead - offset - behind) >= (s64)policy->lead_max_ns / 2;
 }
 
 /* Slice on an NRT CPU, ns; @weight is the sum of the tasks that wait for the @nr_cpus NRT CPUs of

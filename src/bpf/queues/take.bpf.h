@@ -41,6 +41,22 @@ static __always_inline void look_at(struct artis_look *l, u32 queue, u32 where, 
 			     head->scx.dsq_vtime);
 }
 
+/* Notes since when @c passes over each queue, and which ones for too long. */
+static __always_inline void pass_over(struct artis_look *l, struct artis_cpu *c)
+{
+	u64 now_ns = scx_bpf_now();
+	u32 queue;
+
+	for (queue = 0; queue < ARTIS_NR_QUEUES; queue++) {
+		if (!(l->waits & 1U << queue))
+			c->passed_ns[queue] = 0;
+		else if (!c->passed_ns[queue])
+			c->passed_ns[queue] = now_ns;
+		else if (now_ns - c->passed_ns[queue] > ARTIS_PASS_MAX_NS)
+			l->overdue |= 1U << queue;
+	}
+}
+
 /* What waits for @cpu. A queued task is counted: queues without weight are empty. */
 static __always_inline void look_around(struct artis_look *l, struct artis_cpu *c, s32 cpu)
 {
@@ -56,6 +72,7 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 		look_at(l, ARTIS_QUEUE_BOUND, group, compare);
 	if (calm)
 		look_at(l, ARTIS_QUEUE_CALM, group, compare);
+	pass_over(l, c);
 }
 
 /* @prev goes on: its queue, order and slice follow its present state. */
@@ -63,6 +80,7 @@ static __always_inline void keep(struct artis_cpu *c, s32 cpu, struct artis_task
 				 struct task_struct *prev, u32 queue)
 {
 	queue_join(t, queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu));
+	c->passed_ns[queue] = 0;
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
 	c->movable = t->nrt_groups && !is_kernel_task(prev);
 	set_makes_way(c, cpu, queue == ARTIS_QUEUE_CALM && !t->rt1);
@@ -81,12 +99,14 @@ static __noinline bool take_throttled(s32 cpu, bool rt)
 }
 
 /* Moves the first task of the queue @next to @cpu; false: it is gone or may not run here. */
-static __always_inline bool take(struct artis_look *l, enum artis_next next, s32 cpu)
+static __always_inline bool take(struct artis_look *l, struct artis_cpu *c, enum artis_next next,
+				 s32 cpu)
 {
 	u32 queue = next == ARTIS_NEXT_OWN   ? ARTIS_QUEUE_OWN :
 		    next == ARTIS_NEXT_BOUND ? ARTIS_QUEUE_BOUND :
 					       ARTIS_QUEUE_CALM;
 
+	c->passed_ns[queue] = 0;
 	if (move_to_local(queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu))) {
 		if (l->rt && queue == ARTIS_QUEUE_CALM)
 			count_took(ARTIS_STAT_TAKE_RT);
@@ -218,7 +238,7 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 		next = taken ? ARTIS_NEXT_NONE : artis_next(&l);
 		if (next == ARTIS_NEXT_STAY || next == ARTIS_NEXT_NONE)
 			break;
-		taken = take(&l, next, cpu);
+		taken = take(&l, c, next, cpu);
 	}
 	if (!taken && !l.may_stay && unlikely(nr_groups > 1))
 		taken = take_from_groups(cpu, l.rt);
