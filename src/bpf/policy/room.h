@@ -86,9 +86,6 @@ enum artis_next {
 };
 
 #define ARTIS_WAITS_BOUND (1U << ARTIS_QUEUE_BOUND)
-/* For so long a CPU passes over a queue. Clocks of queues differ: by their order alone, a task could
- * wait without end for tasks of another queue whose clock does not move. */
-#define ARTIS_PASS_MAX_NS 100000000
 
 /* What a CPU sees when its task sleeps or its slice is over. All orders are on one clock. */
 struct artis_look {
@@ -96,7 +93,6 @@ struct artis_look {
 	u64 order; /* of the task that ran */
 	u64 lead_ns; /* RT CPU: how far its guest may be ahead of the first calm task */
 	u32 waits; /* ARTIS_WAITS_*: queues with a task that have not been tried in vain */
-	u32 overdue; /* the same: queues that this CPU passed over for ARTIS_PASS_MAX_NS */
 	bool rt; /* an RT CPU */
 	bool may_stay; /* the task that ran may continue here */
 	bool pinned; /* it may run on this CPU only */
@@ -112,35 +108,24 @@ static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
 	return artis_before(l->first[b], l->first[a]) ? b : a;
 }
 
-static inline u32 artis_earliest(const struct artis_look *l)
-{
-	return artis_earlier(l, artis_earlier(l, ARTIS_QUEUE_OWN, ARTIS_QUEUE_BOUND),
-			     ARTIS_QUEUE_CALM);
-}
-
 /* What a CPU does next: it takes the earliest task that waits for it, RT1+ tasks first. A guest of
  * an RT CPU stays for lead_ns longer: a change costs that CPU caches and a lock of another CPU. */
 static inline enum artis_next artis_next(const struct artis_look *l)
 {
 	struct artis_look of = *l;
 	u64 lead_ns = 0;
-	bool rt1;
 	u32 queue;
 
 	if (l->rt)
 		of.waits &= ~ARTIS_WAITS_BOUND;
 	if (!of.waits)
 		return l->may_stay ? ARTIS_NEXT_STAY : ARTIS_NEXT_NONE;
-	queue = artis_earliest(&of);
-	rt1 = artis_is_rt1_order(l->first[queue]) || (l->may_stay && artis_is_rt1_order(l->order));
-	if (!rt1 && (of.waits & l->overdue)) {
-		of.waits &= l->overdue;
-		of.may_stay = false;
-		queue = artis_earliest(&of);
-	} else if (!rt1 && l->rt && !l->pinned && queue == ARTIS_QUEUE_CALM) {
+	queue = artis_earlier(&of, artis_earlier(&of, ARTIS_QUEUE_OWN, ARTIS_QUEUE_BOUND),
+			      ARTIS_QUEUE_CALM);
+	if (l->rt && !l->pinned && queue == ARTIS_QUEUE_CALM && !artis_is_rt1_order(l->order) &&
+	    !artis_is_rt1_order(l->first[ARTIS_QUEUE_CALM]))
 		lead_ns = l->lead_ns;
-	}
-	if (of.may_stay && !artis_before(l->first[queue] + lead_ns, l->order))
+	if (l->may_stay && !artis_before(l->first[queue] + lead_ns, l->order))
 		return ARTIS_NEXT_STAY;
 	return queue == ARTIS_QUEUE_OWN	  ? ARTIS_NEXT_OWN :
 	       queue == ARTIS_QUEUE_BOUND ? ARTIS_NEXT_BOUND :

@@ -20,41 +20,38 @@ static __always_inline bool move_to_local(u32 queue, u32 where)
 	return scx_bpf_dsq_move_to_local(dsq_of(queue, where), 0);
 }
 
-/* Notes that tasks wait in @queue of @where, and, if @compare, the order of the first one. */
-static __always_inline void look_at(struct artis_look *l, u32 queue, u32 where, bool compare)
+/* Order of the first task of @queue, which @c may have passed over for too long. Verified once. */
+__noinline u64 pass_over(struct artis_cpu *c __arg_nonnull, u32 queue, u64 order)
 {
-	struct task_struct *head;
+	u64 now_ns = scx_bpf_now(), since_ns;
 
-	if (!compare) {
+	if (queue >= ARTIS_NR_QUEUES || artis_is_rt1_order(order))
+		return order;
+	since_ns = c->passed_ns[queue];
+	if (since_ns)
+		return artis_passed_order(order, now_ns - since_ns);
+	c->passed_ns[queue] = now_ns;
+	return order;
+}
+
+/* Notes whether tasks wait in @queue of @where, and, if @compare, the order of the first one. */
+static __always_inline void look_at(struct artis_look *l, struct artis_cpu *c, u32 queue, u32 where,
+				    bool waits, bool compare)
+{
+	struct task_struct *head = NULL;
+
+	if (waits && !compare) {
 		l->waits |= 1U << queue;
 		return;
 	}
-	head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
-	if (!head)
+	if (waits)
+		head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
+	if (!head) {
+		c->passed_ns[queue] = 0;
 		return;
-	l->waits |= 1U << queue;
-	l->first[queue] = common_order(head->scx.dsq_vtime, queue, where);
-	/* a clock behind all that wait stands still if others run: they would wait without end */
-	if (queue != ARTIS_QUEUE_OWN && !artis_is_rt1_order(head->scx.dsq_vtime))
-		clock_begins(&group_nr(where)->clock[queue == ARTIS_QUEUE_CALM ? ARTIS_QUEUE_CALM :
-										 ARTIS_QUEUE_BOUND],
-			     head->scx.dsq_vtime);
-}
-
-/* Notes since when @c passes over each queue, and which ones for too long. */
-static __always_inline void pass_over(struct artis_look *l, struct artis_cpu *c)
-{
-	u64 now_ns = scx_bpf_now();
-	u32 queue;
-
-	for (queue = 0; queue < ARTIS_NR_QUEUES; queue++) {
-		if (!(l->waits & 1U << queue))
-			c->passed_ns[queue] = 0;
-		else if (!c->passed_ns[queue])
-			c->passed_ns[queue] = now_ns;
-		else if (now_ns - c->passed_ns[queue] > ARTIS_PASS_MAX_NS)
-			l->overdue |= 1U << queue;
 	}
+	l->waits |= 1U << queue;
+	l->first[queue] = pass_over(c, queue, common_order(head->scx.dsq_vtime, queue, where));
 }
 
 /* What waits for @cpu. A queued task is counted: queues without weight are empty. */
@@ -66,13 +63,9 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
 
-	if (own)
-		look_at(l, ARTIS_QUEUE_OWN, cpu, compare);
-	if (bound)
-		look_at(l, ARTIS_QUEUE_BOUND, group, compare);
-	if (calm)
-		look_at(l, ARTIS_QUEUE_CALM, group, compare);
-	pass_over(l, c);
+	look_at(l, c, ARTIS_QUEUE_OWN, cpu, own, compare);
+	look_at(l, c, ARTIS_QUEUE_BOUND, group, bound, compare);
+	look_at(l, c, ARTIS_QUEUE_CALM, group, calm, compare);
 }
 
 /* @prev goes on: its queue, order and slice follow its present state. */
