@@ -127,7 +127,9 @@ static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group
 	return of ? bpf_cpumask_any_and_distribute(p->cpus_ptr, cast_mask(of)) : ARTIS_MAX_CPUS;
 }
 
-/* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use. */
+/* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use, and
+ * those of the run queue of a CPU that goes offline, which waits until it is empty, and does not
+ * look again when another CPU has taken the last: balance_push(), kernel/sched/core.c. */
 static __noinline void sweep(u32 queue, u32 group)
 {
 	const struct cpumask *nrt;
@@ -141,7 +143,8 @@ static __noinline void sweep(u32 queue, u32 group)
 		return;
 	}
 	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
-		if (server_of(p, queue, group) < policy.nr_cpus)
+		if (server_of(p, queue, group) < policy.nr_cpus &&
+		    likely(!cpu_of(scx_bpf_task_cpu(p))->gone))
 			continue;
 		cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
 		if (cpu >= policy.nr_cpus)
@@ -152,16 +155,23 @@ static __noinline void sweep(u32 queue, u32 group)
 	bpf_rcu_read_unlock();
 }
 
+static __noinline void sweep_all(void)
+{
+	u32 group;
+
+	bpf_for(group, 0, nr_groups) {
+		sweep(ARTIS_QUEUE_BOUND, group);
+		sweep(ARTIS_QUEUE_CALM, group);
+	}
+}
+
 /* Run by the daemon after artis_set_partition() if attached: requeues running and stuck tasks. */
 SEC("syscall")
 int artis_look_again(void *ctx)
 {
-	s32 cpu, group;
+	s32 cpu;
 
-	bpf_for(group, 0, ARTIS_MAX_GROUPS) {
-		sweep(ARTIS_QUEUE_BOUND, group);
-		sweep(ARTIS_QUEUE_CALM, group);
-	}
+	sweep_all();
 	bpf_for(cpu, 0, policy.nr_cpus) {
 		if (cpu_of(cpu)->kind != ARTIS_CPU_ABSENT && !cpu_of(cpu)->rt.in_rt)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -198,20 +208,44 @@ static __always_inline bool is_last_nrt(s32 cpu)
 	return nrt && cpu_of(cpu)->kind == ARTIS_CPU_NRT && bpf_cpumask_weight(cast_mask(nrt)) == 1;
 }
 
-/* @cpu dispatches no more: its own queue goes to the local one, which the kernel empties. */
+static __always_inline bool deactivates(int idx)
+{
+	return idx == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_ACTIVE);
+}
+
+/* sched_cpu_deactivate(), kernel/sched/core.c, begins on @cpu: the kernel dispatches there no more
+ * and waits for a grace period, also for readers in the queue of the CPU, before ops.cpu_offline. */
+SEC("tp_btf/cpuhp_enter")
+int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
+{
+	if (!deactivates(idx) || target >= idx)
+		return 0;
+	cpu_of(cpu)->gone = 1;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT); /* ops.dispatch empties the queue */
+	return 0;
+}
+
+/* If that was refused, there is no ops.cpu_offline. */
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
+{
+	if (deactivates(idx) && ret)
+		cpu_of(cpu)->gone = 0;
+	return 0;
+}
+
 void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 {
-	struct task_struct *p;
 	u32 other;
 
 	if (!is_last_nrt(cpu)) { /* else no partition is left: the daemon ends */
 		mask_out(ARTIS_MASKS_ALL, cpu);
 		mask_out(group_of(cpu), cpu);
 		cpu_of(cpu)->kind = ARTIS_CPU_ABSENT;
-		partition_gen++; /* artis_look_again() sweeps a group that has no CPU left */
+		partition_gen++;
 	}
-	bpf_for_each(scx_dsq, p, dsq_of(ARTIS_QUEUE_OWN, cpu), 0)
-		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	empty_own(cpu);
+	sweep_all();
 	/* a kick of @cpu since it became inactive was in vain */
 	bpf_for(other, 0, policy.nr_cpus) {
 		if (cpu_of(other)->kind != ARTIS_CPU_ABSENT && group_of(other) == group_of(cpu))
@@ -222,5 +256,6 @@ void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 
 void BPF_STRUCT_OPS(artis_cpu_online, s32 cpu)
 {
+	cpu_of(cpu)->gone = 0;
 	__sync_fetch_and_add(&hotplug_seq, 1);
 }

@@ -91,6 +91,10 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	struct artis_cpu *c = cpu_of(cpu);
 
 	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
+	if (unlikely(c->gone)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
+		return;
+	}
 	/* a per-CPU kernel thread serves the CPU, a migration-disabled task may hold a lock */
 	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
 		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);

@@ -189,6 +189,15 @@ static __always_inline bool could_go_to_rt(struct task_struct *p, struct artis_t
 	       (unlikely(t->rt1) && pick_lower(p, t, group_of(cpu), ARTIS_CPU_RT) >= 0);
 }
 
+/* @cpu dispatches no more from soon on: its own queue goes to the local one. */
+static __noinline void empty_own(s32 cpu)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, dsq_of(ARTIS_QUEUE_OWN, cpu), 0)
+		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+}
+
 static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_look l = { .rt = c->kind != ARTIS_CPU_NRT, .lead_ns = policy.lead_max_ns };
@@ -198,6 +207,8 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	bool returns = false, taken;
 	u32 queue = 0, i;
 
+	if (unlikely(c->gone))
+		empty_own(cpu);
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
 		if (!t)

@@ -295,6 +295,9 @@ impl Session {
     ) -> Result<bool, Failure> {
         let classes = &mut self.classes;
         let seen = Seen::now().map_err(Failure::NotTaken);
+        if seen.as_ref().is_ok_and(|seen| scheduler.leaves(&seen.machine.online)) {
+            return Ok(false);
+        }
         match seen.and_then(|seen| live::follow_cpus(setup, scheduler, classes, &seen)) {
             Ok(text) => self.output.tell(&text, "CPU hotplug"),
             Err(error @ Failure::NotTaken(_)) => {

@@ -13,6 +13,7 @@ use super::{Scheduler, sample};
 use crate::abi::artis_cpu;
 use crate::abi::bindings::{self as abi, ARTIS_SHARE_SHIFT};
 use crate::abi::skel::types::artis_group;
+use crate::config::CpuSet;
 use crate::daemon::task;
 use crate::model::{CpuReading, Reading, RtShare, Running, TaskReading, printable};
 
@@ -86,6 +87,11 @@ impl Scheduler<'_> {
     /// Is there a runnable ext task that may run on this CPU only?
     pub fn has_bound(&self, cpu: usize) -> bool {
         self.cpu(cpu).own_nr != 0
+    }
+
+    /// Does one of these CPUs go offline? The kernel calls it online for a while yet.
+    pub fn leaves(&self, online: &CpuSet) -> bool {
+        online.iter().any(|cpu| self.cpu(cpu).gone != 0)
     }
 
     /// The group of a CPU, and its capacity, up to 1.

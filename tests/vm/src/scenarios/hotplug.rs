@@ -35,6 +35,9 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let all = [Spin, Spin, Spin, Spin, Call, Sleep, Fork, Touch];
     let mut workers = Workers::start("hotplug", all.map(Spec::new))?;
     workers.wait_begun()?;
+    // the kernel counts the start of a scheduler after it calls it enabled
+    until("an answer of the daemon", PATIENCE, || Ok(partition(ctx).is_ok()))?;
+    let seq = guest::enable_seq()?;
     for turn in 1..=TIMES {
         for cpu in [ctx.rt.last()?, ctx.nrt.last()?] {
             let bound = [Spin, Call, Touch].map(|kind| Spec::new(kind).on(Cpus::one(cpu)));
@@ -60,9 +63,18 @@ pub(super) fn switch(ctx: &Ctx, daemon: &mut Daemon, cpu: u32, online: bool) -> 
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
     guest::write(&file, if online { "1" } else { "0" })?;
     let gone = if online { Cpus::default() } else { Cpus::one(cpu) };
-    let wanted = format!("RT CPUs {}  NRT CPUs {}  ", ctx.rt.without(gone), ctx.nrt.without(gone));
-    until(&wanted, PATIENCE, || Ok(told(ctx, &["get"], 0)?.contains(&wanted)))
-        .with_context(|| daemon.output())?;
-    say(&format!("CPU {cpu} online={online}: {wanted}"));
+    let wanted = (ctx.rt.without(gone), ctx.nrt.without(gone));
+    let what = format!("RT CPUs {} and NRT CPUs {}", wanted.0, wanted.1);
+    until(&what, PATIENCE, || Ok(partition(ctx)? == wanted)).with_context(|| daemon.output())?;
+    say(&format!("CPU {cpu} online={online}: {what}"));
     daemon.ensure_loaded("after hotplug")
+}
+
+/// The RT CPUs and the NRT CPUs, by scx_artis ctl.
+fn partition(ctx: &Ctx) -> Result<(Cpus, Cpus)> {
+    let text = told(ctx, &["get"], 0)?;
+    let (rt, rest) = { text.strip_prefix("RT CPUs ") }
+        .and_then(|t| t.split_once("  NRT CPUs "))
+        .with_context(|| format!("no partition: {text}"))?;
+    Ok((rt.parse()?, rest.split("  ").next().unwrap_or_default().parse()?))
 }
