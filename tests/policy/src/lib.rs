@@ -55,6 +55,10 @@ functions! {
     reader_advance = artis_reader_advance(vtime: u64, clock: u64) -> u64;
     clock_step = artis_clock_step(run_ns: u64, weight: u64, nr_cpus: u32) -> u64;
     clock_catch_up = artis_clock_catch_up(policy: &Policy, clock: u64, vtime: u64) -> u64;
+    vtime_ran = artis_vtime_ran(policy: &Policy, vtime: u64, clock: u64) -> u64;
+    is_well_ahead =
+        artis_is_well_ahead(policy: &Policy, ahead: u64, behind: u64, offset: u64) -> bool;
+    passed_order = artis_passed_order(order: u64, passed_ns: u64) -> u64;
     offset_next = artis_offset_next(policy: &Policy, ahead: u64, behind: u64, offset: u64) -> u64;
     slice_nrt = artis_slice_nrt(policy: &Policy, weight: u64, nr_cpus: u32) -> u64;
     preempts = artis_preempts(policy: &Policy, vtime: u64, curr_vtime: u64) -> bool;

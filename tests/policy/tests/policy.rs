@@ -2,8 +2,8 @@
 //! Tables and properties of the pure policy C.
 
 use artis_policy::c::{
-    ARTIS_SECTION_CALL as SECTION_CALL, ARTIS_SECTION_NONE as SECTION_NONE,
-    ARTIS_SECTION_SLEEPING as SECTION_SLEEPING,
+    ARTIS_PASS_MAX_NS as PASS_MAX_NS, ARTIS_SECTION_CALL as SECTION_CALL,
+    ARTIS_SECTION_NONE as SECTION_NONE, ARTIS_SECTION_SLEEPING as SECTION_SLEEPING,
 };
 use artis_policy::*;
 use proptest::prelude::*;
@@ -206,6 +206,46 @@ proptest! {
         prop_assert_eq!(next == offset, by.unsigned_abs() <= lead);
         let (ahead, behind) = (ahead.wrapping_add(turn), behind.wrapping_add(turn));
         prop_assert_eq!(offset_next(&policy, ahead, behind, offset), next);
+    }
+
+    /// A task whose weight asks for more than a CPU stays within the credit of the clock; others keep
+    /// what they have run.
+    #[test]
+    fn no_task_falls_behind_the_clock_without_end(
+        clock: u64, by in -1_000_000_000i64..1_000_000_000, credit in 0u64..1_000_000_000,
+    ) {
+        let next = vtime_ran(&bounds(credit, 0), clock.wrapping_add_signed(by), clock);
+        prop_assert_eq!(next.wrapping_sub(clock) as i64, by.max(-(credit as i64)));
+    }
+
+    /// Calm tasks come last while the offset forgives them what they have had more, and not for a
+    /// difference as small as slices make.
+    #[test]
+    fn who_is_forgiven_comes_last(
+        behind: u64, offset: u64, lead in 2u64..1_000_000_000, by in 0u64..4_000_000_000,
+    ) {
+        let policy = bounds(0, lead);
+        let ahead = behind.wrapping_add(offset).wrapping_add(by);
+        let next = offset_next(&policy, ahead, behind, offset);
+        prop_assert_eq!(is_well_ahead(&policy, ahead, behind, next), by >= lead / 2);
+        let late = behind.wrapping_add(offset).wrapping_sub(by);
+        prop_assert!(!is_well_ahead(&policy, late, behind, offset));
+    }
+
+    /// A queue that was passed over for too long is before all others that were not, RT1+ tasks
+    /// aside, and among such queues the order stays.
+    #[test]
+    fn a_queue_is_passed_over_for_so_long_only(
+        now: u64, by in -60_000_000_000i64..60_000_000_000, passed_ns in 0u64..200_000_000,
+    ) {
+        let order = now.wrapping_add_signed(by);
+        let place = passed_order(order, passed_ns);
+        if passed_ns > u64::from(PASS_MAX_NS) {
+            prop_assert!((place.wrapping_sub(now) as i64) < -60_000_000_000);
+            prop_assert_eq!(passed_order(order.wrapping_add(1), passed_ns), place.wrapping_add(1));
+        } else {
+            prop_assert_eq!(place, order);
+        }
     }
 
     /// Nobody who waits is ahead of the clock by more than the lead; the clock never goes back.
