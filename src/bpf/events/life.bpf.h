@@ -6,7 +6,7 @@ static __always_inline void task_begins(struct artis_task *t)
 {
 	t->queue = ARTIS_QUEUE_BOUND;
 	t->where = t->group = group_of(t->nrt_cpu);
-	t->vtime = clock_at(ARTIS_QUEUE_BOUND, t->group);
+	t->vtime = clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
 }
 
 s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_args *args)

@@ -25,6 +25,10 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 
 	if (!t)
 		return;
+	/* a thread of a CPU that is not active: at the end of its slice, with SCX_OPS_ENQ_LAST,
+	 * put_prev_task_scx() queues it and nothing wakes the CPU */
+	if (unlikely(c->gone || c->kind == ARTIS_CPU_ABSENT) && is_kernel_task(p))
+		scx_bpf_task_set_slice(p, SCX_SLICE_INF);
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->fresh = false;
 	t->advance_ns = 0;

@@ -20,7 +20,8 @@ static __always_inline void count_exempt(const struct task_struct *p, const stru
 s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct artis_task *t = task_of(p);
-	struct artis_facts f;
+	struct artis_facts f = { .cpu = prev_cpu };
+	u32 queue;
 	s32 cpu;
 
 	if (!t)
@@ -30,7 +31,8 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	take_place(p, t, true);
 	if (!t->nrt_groups)
 		return prev_cpu;
-	facts_of(&f, p, t, prev_cpu, t->section, false, true);
+	f.inside = is_inside(t->section, true);
+	queue = note_facts(&f, p, t);
 	if (unlikely(t->rt1) && artis_may_use_rt(&f)) /* ops.enqueue looks at RT CPUs first */
 		return t->nrt_cpu;
 	if (unlikely(t->follow & ARTIS_FOLLOW_CONSUMER) && !f.unsettled) {
@@ -41,7 +43,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	cpu = pick_idle_nrt(p, t, group_of(t->nrt_cpu));
 	if (cpu < 0) /* the waker takes this CPU's rq lock: no RT CPU (kernel.md section 7) */
 		return t->nrt_cpu;
-	join(p, t, artis_queue_of(&f), group_of(cpu), true);
+	join(p, t, queue, group_of(cpu), true);
 	count_exempt(p, t);
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(t, group_of(cpu)), 0);
 	count_why(t, ARTIS_STAT_PLACE_IDLE);
@@ -54,8 +56,8 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct artis_task *t = task_of(p);
-	struct artis_facts f;
-	bool disabled;
+	struct artis_facts f = { .cpu = cpu };
+	u32 queue;
 
 	if (!t)
 		return;
@@ -65,12 +67,13 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		count(ARTIS_STAT_REENQUEUE);
 	note_partition(p, t);
 	count_exempt(p, t);
-	disabled = cannot_migrate(p, cpu_of(cpu));
-	if (unlikely(disabled))
-		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
-	facts_of(&f, p, t, cpu, t->section, disabled, woken);
+	f.pinned = cannot_migrate(p, cpu_of(cpu));
 	if (unlikely(f.pinned))
+		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
+	f.inside = is_inside(t->section, woken);
+	queue = note_facts(&f, p, t);
+	if (unlikely(queue == ARTIS_QUEUE_OWN))
 		enqueue_own(p, t, cpu, enq_flags);
 	else
-		enqueue_group(p, t, &f, enq_flags);
+		enqueue_group(p, t, &f, queue, enq_flags);
 }

@@ -36,13 +36,13 @@ static __always_inline u64 offset_of(u32 queue, u32 where)
 	return queue == ARTIS_QUEUE_CALM ? group_nr(where)->calm_offset : 0;
 }
 
-static __always_inline u64 clock_at(u32 queue, u32 where)
+static __always_inline struct artis_clock *clock_of(u32 queue, u32 where)
 {
 	if (queue == ARTIS_QUEUE_OWN)
-		return cpu_of(where)->own.vtime;
+		return &cpu_of(where)->own;
 	if (queue == ARTIS_QUEUE_CALM)
-		return group_nr(where)->clock[ARTIS_QUEUE_CALM].vtime;
-	return group_nr(where)->clock[ARTIS_QUEUE_BOUND].vtime;
+		return &group_nr(where)->clock[ARTIS_QUEUE_CALM];
+	return &group_nr(where)->clock[ARTIS_QUEUE_BOUND];
 }
 
 static __always_inline u32 group_at(u32 queue, u32 where)
@@ -76,20 +76,15 @@ static __always_inline u64 common_order(u64 order, u32 queue, u32 where)
 /* @t sleeps, ends, or leaves the ext class. Its rq lock is held. */
 static __always_inline void queue_leave(struct artis_task *t)
 {
-	struct artis_group *g = group_nr(t->group);
 	u64 counted = t->counted;
 
 	if (!counted)
 		return;
 	t->counted = 0;
+	__sync_fetch_and_sub(&clock_of(t->queue, t->where)->weight, counted);
 	if (t->queue == ARTIS_QUEUE_OWN) {
-		__sync_fetch_and_sub(&g->clock[ARTIS_QUEUE_OWN].weight, counted);
-		__sync_fetch_and_sub(&cpu_of(t->where)->own.weight, counted);
+		__sync_fetch_and_sub(&group_nr(t->group)->clock[ARTIS_QUEUE_OWN].weight, counted);
 		__sync_fetch_and_sub(&cpu_of(t->where)->own_nr, 1);
-	} else if (t->queue == ARTIS_QUEUE_CALM) {
-		__sync_fetch_and_sub(&g->clock[ARTIS_QUEUE_CALM].weight, counted);
-	} else {
-		__sync_fetch_and_sub(&g->clock[ARTIS_QUEUE_BOUND].weight, counted);
 	}
 }
 
@@ -135,8 +130,8 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 	} else {
 		vtime = t->vtime - offset_of(t->queue, t->where);
 		if (t->group != to)
-			vtime += clock_at(ARTIS_QUEUE_BOUND, to) -
-				 clock_at(ARTIS_QUEUE_BOUND, t->group);
+			vtime += clock_of(ARTIS_QUEUE_BOUND, to)->vtime -
+				 clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
 		t->vtime = vtime + offset_of(queue, where);
 	}
 	queue_leave(t);
@@ -185,22 +180,13 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 /* @t begins to run: its clock is at most policy.lead_max_ns behind it. */
 static __always_inline void clock_pick(const struct artis_task *t)
 {
-	struct artis_clock *clock;
+	struct artis_clock *clock = clock_of(t->queue, t->where);
 
-	if (t->queue == ARTIS_QUEUE_OWN) {
-		clock = &cpu_of(t->where)->own;
-		clock->vtime = artis_clock_catch_up(&policy, clock->vtime, t->vtime);
-	} else if (t->queue == ARTIS_QUEUE_CALM) {
-		clock = &group_nr(t->where)->clock[ARTIS_QUEUE_CALM];
-		clock->vtime = artis_clock_catch_up(&policy, clock->vtime, t->vtime);
-	} else {
-		clock = &group_nr(t->where)->clock[ARTIS_QUEUE_BOUND];
-		clock->vtime = artis_clock_catch_up(&policy, clock->vtime, t->vtime);
-	}
+	clock->vtime = artis_clock_catch_up(&policy, clock->vtime, t->vtime);
 }
 
 static __always_inline void clamp_vtime(struct artis_task *t)
 {
-	t->vtime =
-		artis_vtime_clamp(&policy, t->vtime, clock_at(t->queue, t->where), t->inv_weight);
+	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_of(t->queue, t->where)->vtime,
+				     t->inv_weight);
 }

@@ -87,16 +87,32 @@ static __always_inline struct artis_masks *masks_of(u32 group)
 	return bpf_map_lookup_elem(&masks, &group);
 }
 
+/* CPUs of @kind in @group or ARTIS_MASKS_ALL; NULL only before artis_set_partition(). */
+static __always_inline struct bpf_cpumask *mask_of(u32 group, u32 kind)
+{
+	struct artis_masks *m = masks_of(group);
+
+	if (!m)
+		return NULL;
+	return kind == ARTIS_CPU_RT ? m->rt : m->nrt;
+}
+
+/* Those of them that run a calm task. */
+static __always_inline struct bpf_cpumask *calm_of(u32 group, u32 kind)
+{
+	struct artis_masks *m = masks_of(group);
+
+	if (!m)
+		return NULL;
+	return kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
+}
+
 static __always_inline const struct cpumask *nrt_mask(void)
 {
-	struct artis_masks *m = masks_of(ARTIS_MASKS_ALL);
-
-	return m ? cast_mask(m->nrt) : NULL; /* NULL only before artis_set_partition() */
+	return cast_mask(mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_NRT));
 }
 
 static __always_inline const struct cpumask *rt_mask(void)
 {
-	struct artis_masks *m = masks_of(ARTIS_MASKS_ALL);
-
-	return m ? cast_mask(m->rt) : NULL;
+	return cast_mask(mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_RT));
 }

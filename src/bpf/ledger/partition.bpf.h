@@ -115,15 +115,14 @@ int artis_set_partition(void *ctx)
 /* A CPU of the affinity of @p that takes from @queue of @group; policy.nr_cpus or more: none. */
 static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group)
 {
-	struct artis_masks *all = masks_of(ARTIS_MASKS_ALL), *m = masks_of(group);
-	struct bpf_cpumask *nrt = all ? all->nrt : NULL, *of;
+	struct bpf_cpumask *nrt = mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_NRT), *of = NULL;
 
-	if (!nrt || !m)
+	if (!nrt)
 		return ARTIS_MAX_CPUS;
 	if (bpf_cpumask_intersects(p->cpus_ptr, cast_mask(nrt)))
-		of = m->nrt;
-	else
-		of = queue == ARTIS_QUEUE_CALM ? m->rt : NULL;
+		of = mask_of(group, ARTIS_CPU_NRT);
+	else if (queue == ARTIS_QUEUE_CALM)
+		of = mask_of(group, ARTIS_CPU_RT);
 	return of ? bpf_cpumask_any_and_distribute(p->cpus_ptr, cast_mask(of)) : ARTIS_MAX_CPUS;
 }
 
@@ -149,8 +148,11 @@ static __noinline void sweep(u32 queue, u32 group)
 		cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
 		if (cpu >= policy.nr_cpus)
 			cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
-		if (cpu < policy.nr_cpus)
-			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+		if (cpu >= policy.nr_cpus ||
+		    !scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0))
+			continue;
+		scx_bpf_kick_cpu(cpu,
+				 SCX_KICK_IDLE); /* the kernel does not, if it has the run queue */
 	}
 	bpf_rcu_read_unlock();
 }
@@ -179,31 +181,23 @@ int artis_look_again(void *ctx)
 	return 0;
 }
 
-static __noinline void mask_out(u32 group, u32 cpu)
+static __always_inline void clear_in(struct bpf_cpumask *of, u32 cpu)
 {
-	struct artis_masks *m = masks_of(group);
-	struct bpf_cpumask *of;
-
-	if (!m)
-		return;
-	of = m->nrt;
-	if (of)
-		bpf_cpumask_clear_cpu(cpu, of);
-	of = m->rt;
-	if (of)
-		bpf_cpumask_clear_cpu(cpu, of);
-	of = m->calm_nrt;
-	if (of)
-		bpf_cpumask_clear_cpu(cpu, of);
-	of = m->calm_rt;
 	if (of)
 		bpf_cpumask_clear_cpu(cpu, of);
 }
 
+static __noinline void mask_out(u32 group, u32 cpu)
+{
+	clear_in(mask_of(group, ARTIS_CPU_NRT), cpu);
+	clear_in(mask_of(group, ARTIS_CPU_RT), cpu);
+	clear_in(calm_of(group, ARTIS_CPU_NRT), cpu);
+	clear_in(calm_of(group, ARTIS_CPU_RT), cpu);
+}
+
 static __always_inline bool is_last_nrt(s32 cpu)
 {
-	struct artis_masks *all = masks_of(ARTIS_MASKS_ALL);
-	struct bpf_cpumask *nrt = all ? all->nrt : NULL;
+	struct bpf_cpumask *nrt = mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_NRT);
 
 	return nrt && cpu_of(cpu)->kind == ARTIS_CPU_NRT && bpf_cpumask_weight(cast_mask(nrt)) == 1;
 }

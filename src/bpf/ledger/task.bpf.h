@@ -57,12 +57,11 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 	if (!nrt || !rt)
 		return;
 	bpf_for(group, 0, nr_groups) {
-		struct artis_masks *m = masks_of(group);
-		struct bpf_cpumask *of = m ? m->nrt : NULL;
+		struct bpf_cpumask *of = mask_of(group, ARTIS_CPU_NRT);
 
 		if (of && bpf_cpumask_intersects(mask, cast_mask(of)))
 			nrt_groups |= 1ULL << (group & 63);
-		of = m ? m->rt : NULL;
+		of = mask_of(group, ARTIS_CPU_RT);
 		if (of && bpf_cpumask_intersects(mask, cast_mask(of)))
 			rt_groups |= 1ULL << (group & 63);
 	}
@@ -120,7 +119,7 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 		t->history.quiet_run_ns += run_ns;
 	if (!is_kernel_task(p)) /* which has no share */
 		clock_run(t, run_ns);
-	t->vtime = artis_vtime_ran(&policy, t->vtime, clock_at(t->queue, t->where));
+	t->vtime = artis_vtime_ran(&policy, t->vtime, clock_of(t->queue, t->where)->vtime);
 	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
 		count(ARTIS_STAT_RT1_THROTTLE);
 	c->ext_ns += run_ns;

@@ -77,12 +77,9 @@ static inline enum artis_rouse artis_rouse(const struct artis_rouse_in *in)
 	return ARTIS_ROUSE_NRT;
 }
 
-enum artis_next {
-	ARTIS_NEXT_STAY, /* the task that ran continues */
-	ARTIS_NEXT_OWN,
-	ARTIS_NEXT_BOUND,
-	ARTIS_NEXT_CALM,
-	ARTIS_NEXT_NONE, /* a task of another group, else the one that ran, else idle */
+enum artis_next { /* or an enum artis_queue, of which it takes a task */
+		  ARTIS_NEXT_STAY = ARTIS_NR_QUEUES, /* the task that ran continues */
+		  ARTIS_NEXT_NONE, /* a task of another group, else the one that ran, else idle */
 };
 
 #define ARTIS_WAITS_BOUND (1U << ARTIS_QUEUE_BOUND)
@@ -110,7 +107,7 @@ static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
 
 /* What a CPU does next: it takes the earliest task that waits for it, RT1+ tasks first. A guest of
  * an RT CPU stays for lead_ns longer: a change costs that CPU caches and a lock of another CPU. */
-static inline enum artis_next artis_next(const struct artis_look *l)
+static inline u32 artis_next(const struct artis_look *l)
 {
 	struct artis_look of = *l;
 	u64 lead_ns = 0;
@@ -127,7 +124,5 @@ static inline enum artis_next artis_next(const struct artis_look *l)
 		lead_ns = l->lead_ns;
 	if (l->may_stay && !artis_before(l->first[queue] + lead_ns, l->order))
 		return ARTIS_NEXT_STAY;
-	return queue == ARTIS_QUEUE_OWN	  ? ARTIS_NEXT_OWN :
-	       queue == ARTIS_QUEUE_BOUND ? ARTIS_NEXT_BOUND :
-					    ARTIS_NEXT_CALM;
+	return queue;
 }

@@ -22,25 +22,31 @@ static __always_inline bool cannot_migrate(const struct task_struct *p, const st
 	return is_migration_disabled(p);
 }
 
-/* What decides where @p may wait. @woken: it wakes from sleep, in a call if @section is one. */
-static __always_inline void facts_of(struct artis_facts *f, struct task_struct *p,
-				     const struct artis_task *t, s32 cpu, u32 section, bool pinned,
-				     bool woken)
+/* Is a task in @section in the kernel? @woken: it wakes from sleep, in a call if @section is one. */
+static __always_inline bool is_inside(u32 section, bool woken)
+{
+	return section != (woken ? ARTIS_SECTION_SLEEPING : ARTIS_SECTION_NONE);
+}
+
+/* Completes what decides where @p may wait; cpu, pinned and inside are set. Returns the queue. Global
+ * as what follows: verified once, else with each combination of the facts. */
+__noinline u32 note_facts(struct artis_facts *f __arg_nonnull, struct task_struct *p __arg_trusted,
+			  struct artis_task *t __arg_nonnull)
 {
 	f->nrt_groups = t->nrt_groups;
 	f->rt_groups = t->rt_groups;
-	f->cpu = cpu;
 	/* also if its CPUs have just come online and are of no group yet */
-	f->pinned = pinned || p->nr_cpus_allowed == 1 || !(t->nrt_groups | t->rt_groups);
+	if (p->nr_cpus_allowed == 1 || !(t->nrt_groups | t->rt_groups))
+		f->pinned = true;
 	f->calm = is_calm(t);
-	f->inside = section != (woken ? ARTIS_SECTION_SLEEPING : ARTIS_SECTION_NONE);
 	f->kernel = is_kernel_task(p);
 	f->unsettled = is_unsettled(p, t);
 	f->rt_forbidden = t->rt_forbidden;
+	return artis_queue_of(f);
 }
 
 /* The group for @queue: @prefer if artis_may_wait() allows, else the first that it does. */
-static __always_inline u32 group_for(const struct artis_facts *f, u32 queue, u32 prefer)
+__noinline u32 group_for(const struct artis_facts *f __arg_nonnull, u32 queue, u32 prefer)
 {
 	u64 groups = f->nrt_groups ? f->nrt_groups : f->rt_groups;
 
@@ -59,8 +65,8 @@ static __always_inline void insert(struct task_struct *p, struct artis_task *t, 
 }
 
 /* Puts @t on the clock of @queue of @where; after sleep or in another group vtime is clamped. */
-static __always_inline void join(struct task_struct *p, struct artis_task *t, u32 queue, u32 where,
-				 bool woken)
+__noinline int join(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+		    u32 queue, u32 where, bool woken)
 {
 	u32 group = t->group;
 
@@ -68,6 +74,7 @@ static __always_inline void join(struct task_struct *p, struct artis_task *t, u3
 	queue_join(t, queue, where);
 	if (woken || t->group != group)
 		clamp_vtime(t);
+	return 0;
 }
 
 /* Does @cpu run a calm task far ahead of @order? Bound tasks soon make way by themselves. */
@@ -112,8 +119,8 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 }
 
 /* Claims an idle CPU that takes from @queue for @p, @group first; < 0: none. */
-static __always_inline s32 idle_for(struct task_struct *p, struct artis_task *t, u32 queue,
-				    u32 group)
+__noinline s32 idle_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+			u32 queue, u32 group)
 {
 	s32 cpu = -EBUSY;
 
@@ -138,7 +145,8 @@ __noinline s32 lower_for(struct task_struct *p __arg_trusted, struct artis_task 
 }
 
 /* A CPU of @group with a calm task far ahead of @p, < 0: none. */
-static __always_inline s32 behind_for(struct task_struct *p, struct artis_task *t, u32 group)
+__noinline s32 behind_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+			  u32 group)
 {
 	u64 order = common_order(order_of(t), t->queue, t->where);
 	s32 cpu = t->nrt_cpu;
@@ -152,8 +160,8 @@ static __always_inline s32 behind_for(struct task_struct *p, struct artis_task *
 }
 
 /* Makes a CPU look: @cpu is that of the run queue, @to the idle or preemptible one. */
-static __always_inline void rouse(const struct artis_rouse_in *in, const struct artis_task *t,
-				  s32 cpu, s32 to)
+__noinline int rouse(const struct artis_rouse_in *in __arg_nonnull,
+		     const struct artis_task *t __arg_nonnull, s32 cpu, s32 to)
 {
 	switch (artis_rouse(in)) {
 	case ARTIS_ROUSE_SELF:
@@ -175,14 +183,16 @@ static __always_inline void rouse(const struct artis_rouse_in *in, const struct 
 	default:
 		break;
 	}
+	return 0;
 }
 
 /* For tasks that may run on several CPUs. @f->cpu is that of the run queue. */
-static __always_inline void enqueue_group(struct task_struct *p, struct artis_task *t,
-					  const struct artis_facts *f, u64 enq_flags)
+__noinline int enqueue_group(struct task_struct *p __arg_trusted,
+			     struct artis_task *t __arg_nonnull,
+			     const struct artis_facts *f __arg_nonnull, u32 queue, u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	u32 queue = artis_queue_of(f), group;
+	u32 group;
 	struct artis_rouse_in in = {
 		.here = (is_nrt_cpu(f->cpu) || (is_rt_cpu(f->cpu) && queue == ARTIS_QUEUE_CALM)) &&
 			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
@@ -204,12 +214,13 @@ static __always_inline void enqueue_group(struct task_struct *p, struct artis_ta
 	group = group_for(f, queue, group);
 	join(p, t, queue, group, woken);
 	if (unlikely(is_rcu_reader(p)))
-		t->advance_ns = artis_reader_advance(t->vtime, clock_at(queue, group));
+		t->advance_ns = artis_reader_advance(t->vtime, clock_of(queue, group)->vtime);
 	insert(p, t, queue, group, slice_nrt(t, group), enq_flags);
 	if (!looks && to < 0 && likely(!t->rt1) && (woken || queue == ARTIS_QUEUE_BOUND))
 		to = behind_for(p, t, group);
 	in.behind = to >= 0;
 	rouse(&in, t, f->cpu, to);
+	return 0;
 }
 
 #define ARTIS_OFFER_SCAN 32 /* tasks of a queue for which an idle CPU is searched */
@@ -234,15 +245,6 @@ __noinline bool offer_queue(u32 queue, u32 group)
 		return true;
 	}
 	return false;
-}
-
-static __always_inline bool any_idle(const struct cpumask *of)
-{
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	bool any = of && bpf_cpumask_intersects(idle, of);
-
-	scx_bpf_put_idle_cpumask(idle);
-	return any;
 }
 
 static __always_inline void offer_group(u32 group, bool nrt)

@@ -23,14 +23,10 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 /* Claims an idle CPU of @kind in @group or ARTIS_MASKS_ALL, < 0: none. SMT: idle cores first. */
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
-	struct artis_masks *m = masks_of(group);
+	struct bpf_cpumask *of = mask_of(group, kind);
 	const struct cpumask *in;
-	struct bpf_cpumask *of;
 	s32 cpu;
 
-	if (!m)
-		return -EBUSY;
-	of = kind == ARTIS_CPU_RT ? m->rt : m->nrt;
 	if (!of)
 		return -EBUSY;
 	in = allowed_of(p, of, all);
@@ -70,35 +66,29 @@ static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task
 	return cpu;
 }
 
+static __always_inline bool any_idle(const struct cpumask *of)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = of && bpf_cpumask_intersects(idle, of);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
 /* As pick_idle(), but claims nothing. */
 static __always_inline bool has_idle(struct task_struct *p, u32 group, u32 kind, bool all)
 {
-	struct artis_masks *m = masks_of(group);
-	struct bpf_cpumask *of = !m ? NULL : kind == ARTIS_CPU_RT ? m->rt : m->nrt;
-	const struct cpumask *in, *idle;
-	bool any;
+	struct bpf_cpumask *of = mask_of(group, kind);
 
-	if (!of)
-		return false;
-	in = allowed_of(p, of, all);
-	if (!in)
-		return false;
-	idle = scx_bpf_get_idle_cpumask();
-	any = bpf_cpumask_intersects(idle, in);
-	scx_bpf_put_idle_cpumask(idle);
-	return any;
+	return of && any_idle(allowed_of(p, of, all));
 }
 
 /* A CPU of @kind in @group that runs a calm NRT task and that @p may use, < 0: none. */
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {
-	struct artis_masks *m = masks_of(group);
-	struct bpf_cpumask *of;
+	struct bpf_cpumask *of = calm_of(group, kind);
 	u32 cpu;
 
-	if (!m)
-		return -EBUSY;
-	of = kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
 	if (!of)
 		return -EBUSY;
 	cpu = bpf_cpumask_any_and_distribute(cast_mask(of), p->cpus_ptr);
@@ -107,16 +97,12 @@ __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kin
 
 static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
 {
-	struct artis_masks *m;
 	struct bpf_cpumask *of;
 
 	if (c->makes_way == on)
 		return;
 	c->makes_way = on;
-	m = masks_of(group_of(cpu));
-	if (!m)
-		return;
-	of = c->kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
+	of = calm_of(group_of(cpu), c->kind);
 	if (!of)
 		return;
 	if (on)

@@ -18,7 +18,7 @@ static __always_inline u64 slice_rt(const struct artis_task *t)
 								       policy.slice_rt_ns;
 }
 
-static __always_inline u64 slice_nrt(const struct artis_task *t, u32 group)
+__noinline u64 slice_nrt(const struct artis_task *t __arg_nonnull, u32 group)
 {
 	struct artis_group *g = group_nr(group);
 

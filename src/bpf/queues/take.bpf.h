@@ -69,9 +69,11 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 }
 
 /* @prev goes on: its queue, order and slice follow its present state. */
-static __always_inline void keep(struct artis_cpu *c, s32 cpu, struct artis_task *t,
-				 struct task_struct *prev, u32 queue)
+__noinline int keep(struct artis_cpu *c __arg_nonnull, s32 cpu, struct artis_task *t __arg_nonnull,
+		    struct task_struct *prev __arg_trusted, u32 queue)
 {
+	if (queue >= ARTIS_NR_QUEUES)
+		return 0;
 	queue_join(t, queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu));
 	c->passed_ns[queue] = 0;
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
@@ -80,6 +82,7 @@ static __always_inline void keep(struct artis_cpu *c, s32 cpu, struct artis_task
 	scx_bpf_task_set_slice(prev, c->kind == ARTIS_CPU_RT && queue == ARTIS_QUEUE_CALM ?
 					     slice_rt(t) :
 					     slice_nrt(t, group_of(cpu)));
+	return 0;
 }
 
 static __noinline bool take_throttled(s32 cpu, bool rt)
@@ -91,14 +94,15 @@ static __noinline bool take_throttled(s32 cpu, bool rt)
 	       let_lower_run(cpu, dsq_of(ARTIS_QUEUE_CALM, group));
 }
 
-/* Moves the first task of the queue @next to @cpu; false: it is gone or may not run here. */
-static __always_inline bool take(struct artis_look *l, struct artis_cpu *c, enum artis_next next,
-				 s32 cpu)
+/* Global: verified once. */
+__noinline u32 next_of(const struct artis_look *l __arg_nonnull)
 {
-	u32 queue = next == ARTIS_NEXT_OWN   ? ARTIS_QUEUE_OWN :
-		    next == ARTIS_NEXT_BOUND ? ARTIS_QUEUE_BOUND :
-					       ARTIS_QUEUE_CALM;
+	return artis_next(l);
+}
 
+/* Moves the first task of @queue to @cpu; false: it is gone or may not run here. */
+static __always_inline bool take(struct artis_look *l, struct artis_cpu *c, u32 queue, s32 cpu)
+{
 	c->passed_ns[queue] = 0;
 	if (move_to_local(queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu))) {
 		if (l->rt && queue == ARTIS_QUEUE_CALM)
@@ -201,11 +205,10 @@ static __noinline void empty_own(s32 cpu)
 static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
 {
 	struct artis_look l = { .rt = c->kind != ARTIS_CPU_NRT, .lead_ns = policy.lead_max_ns };
-	struct artis_facts f = {};
+	struct artis_facts f = { .cpu = cpu };
 	struct artis_task *t = NULL;
-	enum artis_next next;
 	bool returns = false, taken;
-	u32 queue = 0, i;
+	u32 queue = 0, next, i;
 
 	if (unlikely(c->gone))
 		empty_own(cpu);
@@ -216,8 +219,9 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 		settle(c, t, prev);
 		note_partition(prev, t);
 		next_turn(prev, t);
-		facts_of(&f, prev, t, cpu, c->section, is_migration_disabled(prev), false);
-		queue = artis_queue_of(&f);
+		f.pinned = is_migration_disabled(prev);
+		f.inside = is_inside(c->section, false);
+		queue = note_facts(&f, prev, t);
 		l.pinned = f.pinned;
 		l.order = common_order(order_of(t), t->queue, t->where);
 		l.may_stay = !l.rt || f.pinned || artis_may_use_rt(&f);
@@ -239,8 +243,8 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	}
 	taken = unlikely(nr_groups > 1) && !l.rt && balance(cpu);
 	bpf_for(i, 0, ARTIS_NR_QUEUES + 1) {
-		next = taken ? ARTIS_NEXT_NONE : artis_next(&l);
-		if (next == ARTIS_NEXT_STAY || next == ARTIS_NEXT_NONE)
+		next = taken ? ARTIS_NEXT_NONE : next_of(&l);
+		if (next >= ARTIS_NR_QUEUES)
 			break;
 		taken = take(&l, c, next, cpu);
 	}

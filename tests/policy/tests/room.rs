@@ -2,8 +2,7 @@
 //! Where a task may wait, who looks then, and what a CPU takes next: policy/room.h, over all inputs.
 
 use artis_policy::c::{
-    ARTIS_MAX_GROUPS as MAX_GROUPS, ARTIS_NEXT_BOUND as TAKE_BOUND, ARTIS_NEXT_CALM as TAKE_CALM,
-    ARTIS_NEXT_NONE as NOTHING, ARTIS_NEXT_OWN as TAKE_OWN, ARTIS_NEXT_STAY as STAY,
+    ARTIS_MAX_GROUPS as MAX_GROUPS, ARTIS_NEXT_NONE as NOTHING, ARTIS_NEXT_STAY as STAY,
     ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN,
     ARTIS_ROUSE_IDLE as ROUSE_IDLE, ARTIS_ROUSE_NONE as ROUSE_NONE, ARTIS_ROUSE_NRT as ROUSE_NRT,
     ARTIS_ROUSE_PREEMPT as ROUSE_PREEMPT, ARTIS_ROUSE_SELF as ROUSE_SELF,
@@ -187,12 +186,7 @@ fn earliest(look: &Look) -> Option<i64> {
 }
 
 fn queue_taken(taken: u32) -> Option<u32> {
-    match taken {
-        TAKE_OWN => Some(OWN),
-        TAKE_BOUND => Some(BOUND),
-        TAKE_CALM => Some(CALM),
-        _ => None,
-    }
+    QUEUES.contains(&taken).then_some(taken)
 }
 
 /// Place of what runs next; `None`: nothing does.
@@ -248,10 +242,10 @@ fn a_cpu_takes_the_first_of_all_that_wait_for_it_and_leaves_a_guest_its_lead() {
 fn pinned_tasks_and_guests_of_an_rt_cpu_take_turns() {
     for pinned in [false, true] {
         let runs = Look { rt: true, may_stay: true, pinned, order: 10, ..Look::default() };
-        let (queue, taken) = if pinned { (CALM, TAKE_CALM) } else { (OWN, TAKE_OWN) };
+        let queue = if pinned { CALM } else { OWN };
         let mut waits = Look { waits: 1 << queue, ..runs };
         waits.first[queue as usize] = 9;
-        assert_eq!(next(&waits), taken);
+        assert_eq!(next(&waits), queue);
         waits.first[queue as usize] = 10;
         assert_eq!(next(&waits), STAY);
     }

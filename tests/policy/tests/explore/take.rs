@@ -5,9 +5,9 @@ use crate::machine::Queue;
 use crate::model::{Machine, Order};
 use crate::plant::Plant;
 use artis_policy::c::{
-    ARTIS_NEXT_BOUND as NEXT_BOUND, ARTIS_NEXT_NONE as NEXT_NONE, ARTIS_NEXT_OWN as NEXT_OWN,
-    ARTIS_NEXT_STAY as NEXT_STAY, ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM,
-    ARTIS_QUEUE_OWN as OWN, artis_load, artis_look, artis_next, artis_relieves,
+    ARTIS_NEXT_NONE as NEXT_NONE, ARTIS_NEXT_STAY as NEXT_STAY, ARTIS_QUEUE_BOUND as BOUND,
+    ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN, artis_load, artis_look, artis_next,
+    artis_relieves,
 };
 
 impl Machine<'_> {
@@ -15,12 +15,10 @@ impl Machine<'_> {
     pub fn take(&mut self, cpu: usize, look: &mut artis_look) -> Option<u8> {
         loop {
             // SAFETY: a live struct of C's layout that is only read.
-            let queue = match unsafe { artis_next(look) } {
-                NEXT_STAY | NEXT_NONE => return None,
-                NEXT_OWN => OWN,
-                NEXT_BOUND => BOUND,
-                _ => CALM,
-            };
+            let queue = unsafe { artis_next(look) };
+            if [NEXT_STAY, NEXT_NONE].contains(&queue) {
+                return None;
+            }
             let place = if queue == OWN { cpu } else { self.scene.group(cpu) };
             if let Some(task) = self.move_to_local(cpu, queue, place) {
                 return Some(task);

@@ -30,7 +30,6 @@ const WINDOW: f64 = 2.0;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let mut daemon = ctx.load(&[])?;
-    let seq = guest::enable_seq()?;
     use Kind::{Call, Fork, Sleep, Spin, Touch};
     let all = [Spin, Spin, Spin, Spin, Call, Sleep, Fork, Touch];
     let mut workers = Workers::start("hotplug", all.map(Spec::new))?;

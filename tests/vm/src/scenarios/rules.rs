@@ -227,7 +227,7 @@ fn reloaded(
     let hang_up = |daemon: &Daemon| kill(Pid::from_raw(daemon.pid().cast_signed()), Signal::SIGHUP);
 
     fs::write(path, file(41) + "colour = 'red'\n")?;
-    refused(ctx, &["rule", "reload"], 2, "line 19: unknown field `colour`")?;
+    refused(ctx, &["rule", "reload"], 2, "line 18: unknown field `colour`")?;
     hang_up(daemon)?;
     until("the daemon says what is wrong with the file", PATIENCE, || {
         Ok(daemon.output().contains("the rules are as before"))
