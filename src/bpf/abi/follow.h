@@ -6,6 +6,7 @@
 #define ARTIS_FOLLOW_MAX 4 /* producers of one consumer */
 #define ARTIS_FOLLOW_CONSUMER 1 /* bits of struct artis_task.follow */
 #define ARTIS_FOLLOW_PRODUCER 2
+#define ARTIS_FOLLOW_WAITS 4 /* it is to wait in the own queue of the CPU that it follows to */
 
 struct artis_producer {
 	u64 who; /* artis_who() of the producer; 0: the entry is free */

@@ -50,6 +50,21 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
+/* To 6.18: the guest @p of an RT CPU returns to its queue, as it was, with the rest of its slice. A
+ * real-time task waits until that has been done. */
+static __always_inline bool return_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
+					 u64 enq_flags)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+
+	if (likely(!is_making_way(p, c)) || c->kind != ARTIS_CPU_RT ||
+	    t->queue != ARTIS_QUEUE_CALM || t->section || t->rt1 || t->rt_forbidden ||
+	    t->partition_gen != partition_gen || cannot_migrate(p, c) || is_rcu_reader(p))
+		return false;
+	insert(p, t, ARTIS_QUEUE_CALM, t->where, 0, enq_flags);
+	return true;
+}
+
 /* Every path inserts the task or ends in scx_bpf_error(). */
 void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -62,18 +77,23 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!t)
 		return;
 	tally_ready(t);
-	take_place(p, t, woken);
 	if (enq_flags & SCX_ENQ_REENQ)
 		count(ARTIS_STAT_REENQUEUE);
+	if (return_guest(p, t, cpu, enq_flags))
+		return;
+	take_place(p, t, woken);
 	note_partition(p, t);
 	count_exempt(p, t);
 	f.pinned = cannot_migrate(p, cpu_of(cpu));
 	if (unlikely(f.pinned))
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
+	else if (unlikely(t->follow & ARTIS_FOLLOW_WAITS))
+		f.pinned = is_nrt_cpu(cpu);
 	f.inside = is_inside(t->section, woken);
 	queue = note_facts(&f, p, t);
 	if (unlikely(queue == ARTIS_QUEUE_OWN))
 		enqueue_own(p, t, cpu, enq_flags);
 	else
 		enqueue_group(p, t, &f, queue, enq_flags);
+	t->follow &= ~ARTIS_FOLLOW_WAITS;
 }

@@ -119,7 +119,8 @@ static inline u64 artis_offset_next(const struct artis_policy *policy, u64 ahead
 	return by < -lead ? offset + (by + lead) : offset;
 }
 
-#define ARTIS_LAST_NS (1ULL << 40) /* added to an order: after all others; subtracted: before */
+#define ARTIS_LAST_NS (1ULL << 40) /* added to an order: after all others */
+#define ARTIS_FIRST_NS (2 * ARTIS_LAST_NS) /* subtracted: before them, also if it was to be last */
 /* For so long a CPU passes over a queue. Clocks of queues differ: by their order alone, a task could
  * wait without end for tasks of another queue whose clock does not move. */
 #define ARTIS_PASS_MAX_NS 100000000
@@ -127,7 +128,7 @@ static inline u64 artis_offset_next(const struct artis_policy *policy, u64 ahead
 /* Order of the first task of a queue that a CPU has passed over for @passed_ns. */
 static inline u64 artis_passed_order(u64 order, u64 passed_ns)
 {
-	return passed_ns > ARTIS_PASS_MAX_NS ? order - ARTIS_LAST_NS : order;
+	return passed_ns > ARTIS_PASS_MAX_NS ? order - ARTIS_FIRST_NS : order;
 }
 
 /* Have the tasks of @ahead had more than those of @behind, whatever they have to be forgiven? */

@@ -60,9 +60,21 @@ static inline u64 artis_tail_next(u64 tail_ns, u64 ns)
 	return tail_ns - tail_ns / 8 + ns / 8;
 }
 
-/* Does a consumer wait for the producer that runs at @s and is about to sleep? @rank and @curr_rank
- * are their RT1+ priorities, 0 for NRT; an RT1+ consumer waits only for its own priority. */
-static inline bool artis_follow_waits(const struct artis_spot *s, u32 rank, u32 curr_rank)
+enum artis_follow_way {
+	ARTIS_FOLLOW_NOT, /* the usual rules place it */
+	ARTIS_FOLLOW_NEXT, /* in the local queue: it runs when the task that runs there stops */
+	ARTIS_FOLLOW_QUEUE, /* in the CPU's own queue, by virtual time with all that waits */
+};
+
+/* How a consumer follows to @s, a CPU that runs a task. @rank and @curr_rank are their RT1+
+ * priorities, 0 for NRT; @first: nothing there comes before it; @spare: an NRT CPU is idle. An RT1+
+ * consumer waits only for a producer of its own priority that sleeps soon. */
+static inline enum artis_follow_way artis_follow_way(const struct artis_spot *s, u32 rank,
+						     u32 curr_rank, bool first, bool spare)
 {
-	return s->runs && s->ends_soon && (!rank || rank == curr_rank);
+	if (first && s->runs && s->ends_soon && (!rank || rank == curr_rank))
+		return ARTIS_FOLLOW_NEXT;
+	if (rank || curr_rank || spare)
+		return ARTIS_FOLLOW_NOT;
+	return first ? ARTIS_FOLLOW_NEXT : ARTIS_FOLLOW_QUEUE;
 }

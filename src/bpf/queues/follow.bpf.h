@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A consumer wakes on the NRT CPU of its producers if that is idle or runs one that ends soon. */
+/* A consumer wakes on the NRT CPU of its producers, or waits there (policy/follow.h). */
 #pragma once
 #include "insert.bpf.h"
 
@@ -81,7 +81,7 @@ static __noinline s32 follow(struct task_struct *p, struct artis_task *t,
 {
 	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
 	struct artis_spot best = { .cpu = -1 };
-	u32 i, live = 0, queue, group;
+	u32 i, live = 0, queue, group, way;
 	s32 cpu;
 
 	if (!f)
@@ -100,9 +100,16 @@ static __noinline s32 follow(struct task_struct *p, struct artis_task *t,
 	    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 		return -EBUSY;
 	join(p, t, queue, group, true);
-	if (!scx_bpf_test_and_clear_cpu_idle(cpu) &&
-	    (!artis_follow_waits(&best, t->rt1, cpu_of(cpu)->curr_rt1) || !is_next(t, cpu, group)))
-		return -EBUSY;
+	if (!scx_bpf_test_and_clear_cpu_idle(cpu)) {
+		if (cpu_of(cpu)->rt.in_rt)
+			return -EBUSY;
+		way = artis_follow_way(&best, t->rt1, cpu_of(cpu)->curr_rt1, is_next(t, cpu, group),
+				       any_idle(nrt_mask()));
+		if (way == ARTIS_FOLLOW_QUEUE)
+			t->follow |= ARTIS_FOLLOW_WAITS; /* ops.enqueue has the lock of the CPU */
+		if (way != ARTIS_FOLLOW_NEXT)
+			return way == ARTIS_FOLLOW_QUEUE ? cpu : -EBUSY;
+	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(t, group), 0);
 	count_why(t, ARTIS_STAT_PLACE_FOLLOW);
 	return cpu;

@@ -103,7 +103,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 		return;
 	}
 	/* a per-CPU kernel thread serves the CPU, a migration-disabled task may hold a lock */
-	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
+	if (is_kernel_task(p) || (p->nr_cpus_allowed > 1 && !(t->follow & ARTIS_FOLLOW_WAITS)))
 		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);
 	insert(p, t, ARTIS_QUEUE_OWN, cpu, policy.slice_nrt_ns, enq_flags);
 	if (unlikely(t->rt1) && gives_way(cpu, t->rt1)) {
@@ -192,7 +192,7 @@ __noinline int enqueue_group(struct task_struct *p __arg_trusted,
 			     const struct artis_facts *f __arg_nonnull, u32 queue, u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	u32 group;
+	u32 group = group_of(f->cpu); /* also of an RT CPU that it leaves: its data is there */
 	struct artis_rouse_in in = {
 		.here = (is_nrt_cpu(f->cpu) || (is_rt_cpu(f->cpu) && queue == ARTIS_QUEUE_CALM)) &&
 			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
@@ -202,7 +202,6 @@ __noinline int enqueue_group(struct task_struct *p __arg_trusted,
 	bool looks = in.here && (in.last || is_making_way(p, cpu_of(f->cpu))) && likely(!t->rt1);
 	s32 to = -EBUSY;
 
-	group = group_of(in.here ? (s32)f->cpu : t->nrt_cpu);
 	if (!looks) {
 		to = idle_for(p, t, queue, group);
 		in.idle = to >= 0;

@@ -79,7 +79,7 @@ functions! {
     spot_is_better = artis_spot_is_better(s: &Spot, best: &Spot) -> bool;
     follow_is_active = artis_follow_is_active(turn: u32, now: u32) -> bool;
     tail_next = artis_tail_next(tail_ns: u64, ns: u64) -> u64;
-    follow_waits = artis_follow_waits(spot: &Spot, rank: u32, curr_rank: u32) -> bool;
+    follow_way = artis_follow_way(spot: &Spot, rank: u32, curr_rank: u32, first: bool, spare: bool) -> u32;
     may_use_rt = artis_may_use_rt(facts: &Facts) -> bool;
     queue_of = artis_queue_of(facts: &Facts) -> u32;
     may_wait = artis_may_wait(facts: &Facts, queue: u32, place: u32) -> bool;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Task affinity: which CPU a consumer follows to, and what if it is busy.
 
+use artis_policy::c::{
+    ARTIS_FOLLOW_NEXT as NEXT, ARTIS_FOLLOW_NOT as NOT, ARTIS_FOLLOW_QUEUE as QUEUE,
+};
 use artis_policy::*;
 
 fn spot(cpu: i32, ran_ns: u64) -> Spot {
@@ -60,11 +63,28 @@ fn the_tail_is_a_mean() {
 #[test]
 fn a_consumer_waits_for_a_producer_of_its_rank_that_ends_soon() {
     let soon = Spot { runs: 1, ends_soon: 1, ..spot(1, 10) };
-    assert!(follow_waits(&soon, 0, 0));
-    assert!(follow_waits(&soon, 0, 51), "an NRT task waits for any");
-    assert!(follow_waits(&soon, 50, 50), "as the user said");
-    assert!(!follow_waits(&soon, 50, 49), "no RT1+ task waits for a lower one");
-    assert!(!follow_waits(&soon, 50, 51));
-    assert!(!follow_waits(&Spot { ends_soon: 0, ..soon }, 0, 0), "it goes on");
-    assert!(!follow_waits(&Spot { runs: 0, ..soon }, 0, 0), "another task runs there");
+    let way = |s: &Spot, rank, curr_rank| follow_way(s, rank, curr_rank, true, true);
+    assert_eq!(way(&soon, 0, 0), NEXT);
+    assert_eq!(way(&soon, 0, 51), NEXT, "an NRT task waits for any");
+    assert_eq!(way(&soon, 50, 50), NEXT, "as the user said");
+    assert_eq!(way(&soon, 50, 49), NOT, "no RT1+ task waits for a lower one");
+    assert_eq!(way(&soon, 50, 51), NOT);
+    assert_eq!(way(&Spot { ends_soon: 0, ..soon }, 0, 0), NOT, "it goes on");
+    assert_eq!(way(&Spot { runs: 0, ..soon }, 0, 0), NOT, "another task runs there");
+}
+
+/// For a stranger, and behind tasks that wait, it waits only if it would have to elsewhere, too.
+#[test]
+fn a_consumer_waits_where_no_cpu_is_idle() {
+    for ((runs, ends_soon), first) in
+        [((0, 0), true), ((0, 0), false), ((1, 0), true), ((1, 0), false), ((1, 1), false)]
+    {
+        let s = Spot { runs, ends_soon, ..spot(1, 10) };
+        let waits = if first { NEXT } else { QUEUE };
+        assert_eq!(follow_way(&s, 0, 0, first, false), waits, "{s:?}");
+        assert_eq!(follow_way(&s, 0, 0, first, true), NOT, "an idle CPU: {s:?}");
+        for (rank, curr_rank) in [(50, 0), (0, 50), (50, 50)] {
+            assert_eq!(follow_way(&s, rank, curr_rank, first, false), NOT, "RT1+: {s:?}");
+        }
+    }
 }

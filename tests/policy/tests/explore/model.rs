@@ -141,7 +141,7 @@ impl<'a> Machine<'a> {
         let mut sees = artis_rouse_in { here, last, idle: false, behind: false };
         let looks = here && (last || makes_way) && !self.is_rt1(task);
         let nrt = self.scene.nrt_cpu(task);
-        let mut group = self.scene.group(if here { cpu } else { nrt });
+        let mut group = self.scene.group(cpu);
         let mut to = None;
         let found = !(looks || last && self.raced);
         if found {
