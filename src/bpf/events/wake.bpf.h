@@ -50,7 +50,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* To 6.18: the guest @p of an RT CPU returns to its queue, as it was, with the rest of its slice. A
+/* To 6.18: the guest @p of an RT CPU returns to its queue, as it was, with a short slice. A
  * real-time task waits until that has been done. */
 static __always_inline bool return_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 u64 enq_flags)
@@ -61,7 +61,7 @@ static __always_inline bool return_guest(struct task_struct *p, struct artis_tas
 	    t->queue != ARTIS_QUEUE_CALM || t->section || t->rt1 || t->rt_forbidden ||
 	    t->partition_gen != partition_gen || cannot_migrate(p, c) || is_rcu_reader(p))
 		return false;
-	insert(p, t, ARTIS_QUEUE_CALM, t->where, 0, enq_flags);
+	insert(p, t, ARTIS_QUEUE_CALM, t->where, policy.slice_nrt_min_ns, enq_flags);
 	return true;
 }
 
