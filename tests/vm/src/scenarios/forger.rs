@@ -147,9 +147,11 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
         becomes(tid, "a real-time task is adopted", adopted())?;
     }
     // the last one that it meant may have ended: children of the task that forks are adopted, too
-    until("the daemon has meant a task by its start", PATIENCE, || {
+    until("the last task that the daemon meant lives", PATIENCE, || {
         let (tid, start) = forge::aimed_at()?;
-        Ok(start_ticks(tid).is_ok_and(|began| began == start))
+        let Ok(began) = start_ticks(tid) else { return Ok(false) };
+        ensure!(began == start, "the daemon meant a task {tid} that began at {start}, not {began}");
+        Ok(true)
     })?;
     let mut execs = Workers::start("execs", [Spec::new(Kind::Become).on(ctx.all()).fifo(35)])?;
     let process = execs.pid(0);
