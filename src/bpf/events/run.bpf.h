@@ -16,6 +16,17 @@ static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, struct art
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
+/* Does an RT1+ task higher than @t wait for RT CPU @cpu? */
+static __noinline bool waits_higher(s32 cpu, const struct artis_task *t)
+{
+	struct task_struct *head =
+		__COMPAT_scx_bpf_dsq_peek(dsq_of(ARTIS_QUEUE_CALM, group_of(cpu)));
+
+	return head && artis_is_rt1_order(head->scx.dsq_vtime) &&
+	       artis_before(head->scx.dsq_vtime, order_of(t)) &&
+	       bpf_cpumask_test_cpu(cpu, head->cpus_ptr);
+}
+
 void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
@@ -43,6 +54,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_rt1 = t->rt1;
 	c->movable = t->nrt_groups && !is_kernel_task(p);
 	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
+	if (rt && t->queue == ARTIS_QUEUE_CALM) /* its place is asked for less often */
+		scx_bpf_task_set_slice(p, slice_rt(t));
 	if (!rt) {
 		if (c->kind == ARTIS_CPU_NRT)
 			t->nrt_cpu = cpu;
@@ -57,6 +70,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (rt && c->movable &&
 	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
 		runs_astray(c, cpu, t, p);
+	if (unlikely(t->rt1) && waits_higher(cpu, t)) /* came after select_rt1() chose @p */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	if (unlikely(c->rt.in_rt)) /* it left the rt class here: no context switch came */
 		rt_ends(c, cpu);
 	c->ext_running = 1;

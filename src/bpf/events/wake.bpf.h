@@ -16,6 +16,26 @@ static __always_inline void count_exempt(const struct task_struct *p, const stru
 		count(ARTIS_STAT_EXEMPT_KTHREAD);
 }
 
+/* Calm RT1+ task @p runs here at once if this RT CPU gives way: nothing in between could take it, no
+ * other CPU has to be interrupted. Else ops.enqueue looks for an RT CPU. */
+static __noinline s32 select_rt1(struct task_struct *p, struct artis_task *t)
+{
+	s32 cpu = bpf_get_smp_processor_id();
+	struct artis_cpu *c = cpu_of(cpu);
+
+	if (c->kind != ARTIS_CPU_RT || c->curr_rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+	    scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) || !gives_way(cpu, t->rt1))
+		return t->nrt_cpu;
+	join(p, t, ARTIS_QUEUE_CALM, group_of(cpu), true);
+	if (c->ext_running)
+		count(ARTIS_STAT_RT1_PREEMPT);
+	c->curr_rt1 = t->rt1; /* others look elsewhere */
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_rt(t), SCX_ENQ_PREEMPT);
+	count_why(t, ARTIS_STAT_PLACE_CALM);
+	count(ARTIS_STAT_TAKE_RT);
+	return cpu;
+}
+
 /* The kernel does not call it for tasks that may run on one CPU only. */
 s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -33,8 +53,8 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		return prev_cpu;
 	f.inside = is_inside(t->section, true);
 	queue = note_facts(&f, p, t);
-	if (unlikely(t->rt1) && artis_may_use_rt(&f)) /* ops.enqueue looks at RT CPUs first */
-		return t->nrt_cpu;
+	if (unlikely(t->rt1) && artis_may_use_rt(&f))
+		return select_rt1(p, t);
 	if (unlikely(t->follow & ARTIS_FOLLOW_CONSUMER) && !f.unsettled) {
 		cpu = follow(p, t, &f);
 		if (cpu >= 0)
@@ -57,7 +77,7 @@ static __always_inline bool return_guest(struct task_struct *p, struct artis_tas
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
-	if (likely(!is_making_way(p, c)) || c->kind != ARTIS_CPU_RT ||
+	if (c->kind != ARTIS_CPU_RT || likely(!is_making_way(p, cpu)) ||
 	    t->queue != ARTIS_QUEUE_CALM || t->section || t->rt1 || t->rt_forbidden ||
 	    t->partition_gen != partition_gen || cannot_migrate(p, c) || is_rcu_reader(p))
 		return false;

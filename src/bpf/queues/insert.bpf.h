@@ -8,16 +8,22 @@
 #include "pick.bpf.h"
 #include "rt1.bpf.h"
 
-/* To 6.18: a real-time task takes the CPU of @c from @p, and waits for this program to end. */
-static __always_inline bool is_making_way(const struct task_struct *p, const struct artis_cpu *c)
+/* To 6.18 a real-time pick may follow ops.dispatch: a task moved there would be stuck beneath. */
+static __always_inline bool rt_is_next(s32 cpu)
 {
-	return unlikely(c->releasing) && bpf_get_current_task_btf() == p;
+	return dispatch_before_rt && has_rt_task(cpu);
+}
+
+/* To 6.18: a real-time task takes @cpu from @p, and waits for this program to end. */
+static __always_inline bool is_making_way(const struct task_struct *p, s32 cpu)
+{
+	return bpf_get_current_task_btf() == p && (cpu_of(cpu)->releasing || rt_is_next(cpu));
 }
 
 /* is_migration_disabled() expects one __bpf_prog_enter() of current; ops.cpu_release nests two. */
 static __always_inline bool cannot_migrate(const struct task_struct *p, const struct artis_cpu *c)
 {
-	if (is_making_way(p, c))
+	if (unlikely(c->releasing) && bpf_get_current_task_btf() == p)
 		return p->migration_disabled > (__scx_prolog_disables_migration ? 2 : 0);
 	return is_migration_disabled(p);
 }
@@ -124,23 +130,29 @@ __noinline s32 idle_for(struct task_struct *p __arg_trusted, struct artis_task *
 {
 	s32 cpu = -EBUSY;
 
-	if (unlikely(t->rt1) && queue == ARTIS_QUEUE_CALM)
-		cpu = pick_idle_rt(p, t, group);
-	if (cpu < 0 && likely(t->nrt_groups))
+	if (likely(t->nrt_groups))
 		cpu = pick_idle_nrt(p, t, group);
 	if (cpu < 0 && queue == ARTIS_QUEUE_CALM)
 		cpu = pick_idle_rt(p, t, group);
 	return cpu;
 }
 
-/* A CPU that takes from @queue of @group and whose task gives way to RT1+ task @p, < 0: none. */
-__noinline s32 lower_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
-			 u32 queue, u32 group)
+/* For RT1+ task @p: a CPU that is idle or gives way, < 0: none. Any RT CPU before an NRT CPU. */
+__noinline s32 rt1_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+		       u32 queue, u32 group)
 {
-	s32 cpu = -EBUSY;
+	s32 cpu;
 
-	if (queue == ARTIS_QUEUE_CALM)
-		cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
+	if (queue == ARTIS_QUEUE_CALM) {
+		cpu = pick_idle_rt(p, t, group);
+		if (cpu < 0)
+			cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
+		if (cpu >= 0)
+			return cpu;
+	}
+	if (!t->nrt_groups)
+		return -EBUSY;
+	cpu = pick_idle_nrt(p, t, group);
 	return cpu >= 0 ? cpu : pick_lower(p, t, group, ARTIS_CPU_NRT);
 }
 
@@ -199,14 +211,12 @@ __noinline int enqueue_group(struct task_struct *p __arg_trusted,
 		.last = enq_flags & SCX_ENQ_LAST,
 	};
 	/* that CPU looks, at the latest when a real-time task leaves it: too late for RT1+ tasks */
-	bool looks = in.here && (in.last || is_making_way(p, cpu_of(f->cpu))) && likely(!t->rt1);
+	bool looks = in.here && (in.last || is_making_way(p, f->cpu)) && likely(!t->rt1);
 	s32 to = -EBUSY;
 
 	if (!looks) {
-		to = idle_for(p, t, queue, group);
-		in.idle = to >= 0;
-		if (to < 0 && unlikely(t->rt1))
-			to = lower_for(p, t, queue, group);
+		to = unlikely(t->rt1) ? rt1_for(p, t, queue, group) : idle_for(p, t, queue, group);
+		in.idle = to >= 0 && likely(!t->rt1);
 		if (to >= 0)
 			group = group_of(to);
 	}

@@ -4,12 +4,6 @@
 #include "../policy/load.h"
 #include "insert.bpf.h"
 
-/* To 6.18 a real-time pick may follow ops.dispatch: a task moved here would be stuck beneath. */
-static __always_inline bool rt_is_next(s32 cpu)
-{
-	return dispatch_before_rt && has_rt_task(cpu);
-}
-
 static __always_inline bool is_queued(const struct task_struct *p)
 {
 	return p->scx.flags & SCX_TASK_QUEUED;

@@ -17,7 +17,7 @@ pub const RT0_WAKES: Scenario = Scenario {
     name: "rt0_wakes",
     what: "a FIFO task on an RT CPU wakes up in few more instructions than on a shielded CPU \
            where one task computes",
-    scope: Scope::First,
+    scope: Scope::Everywhere,
     boot: &["--icount", "--cpus", "2"],
     secs: 36,
     host: Host::Shared,
@@ -29,7 +29,7 @@ pub const RT0_WAKES: Scenario = Scenario {
 pub const RT1_WAKES: Scenario = Scenario {
     name: "rt1_wakes",
     what: "an adopted periodic task wakes up as it does in SCHED_FIFO, on RT CPUs",
-    scope: Scope::First,
+    scope: Scope::Everywhere,
     boot: &["--icount"],
     secs: 37,
     host: Host::Shared,
@@ -92,7 +92,7 @@ fn rt0(
     let mut workers = Workers::start("background", specs)?;
     workers.wait_begun()?;
     pause(0.5);
-    let took = observer.watch(workers.pid(0))?;
+    let took = observer.watch(workers.pid(0), ctx.nrt)?;
     say(&format!("{what}: {took}"));
     Ok(took)
 }
@@ -111,7 +111,7 @@ fn rt1_wakes(ctx: &Ctx) -> Result<Outcome> {
     workers.wait_begun()?;
     let pid = workers.pid(0);
     let mut turn = |what: &str| -> Result<Took> {
-        let took = observer.watch(pid)?;
+        let took = observer.watch(pid, ctx.nrt)?;
         say(&format!("{what}: {took}, {} % of them on RT CPUs", took.on_pct(ctx.rt)));
         Ok(took)
     };
