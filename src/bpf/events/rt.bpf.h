@@ -57,26 +57,36 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 
 /* At each tick of a real-time task, under the rq lock; ops.tick is for ext tasks only. What a short
  * real-time task preempts stays in place, at no cost (docs/decisions/0003-put-back.md). */
-SEC("tp_btf/pelt_rt_tp")
-int BPF_PROG(artis_rt_tick, struct rq *rq)
+static __always_inline void rt_tick(struct task_struct *p)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
-	struct artis_cpu *c = this_cpu();
+	s32 cpu = bpf_get_smp_processor_id();
+	struct artis_cpu *c = cpu_of(cpu);
 
-	if (rq->cpu != bpf_get_smp_processor_id() || !is_realtime(p))
-		return 0;
 	if (unlikely(!c->rt.in_rt)) { /* changed its class on the CPU, after ops.disable */
-		rt_begins(c, rq->cpu, p);
-		return 0;
+		rt_begins(c, cpu, p);
+		return;
 	}
 	if (!in_charge || scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
-		return 0; /* to 6.12 a look at idle CPUs is an error before in_charge */
+		return; /* to 6.12 a look at idle CPUs is an error before in_charge */
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
 	if (unlikely(nr_groups > 1) && c->kind == ARTIS_CPU_NRT &&
 	    scx_bpf_now() - c->power_ns >= policy.balance_ns)
-		tell_power(c, rq->cpu, scx_bpf_now());
-	offer(c, rq->cpu);
+		tell_power(c, cpu, scx_bpf_now());
+	offer(c, cpu);
+}
+
+SEC("fentry/task_tick_rt")
+int BPF_PROG(artis_tick_rt, struct rq *rq, struct task_struct *p, int queued)
+{
+	rt_tick(p);
+	return 0;
+}
+
+SEC("fentry/task_tick_dl")
+int BPF_PROG(artis_tick_dl, struct rq *rq, struct task_struct *p, int queued)
+{
+	rt_tick(p);
 	return 0;
 }
 

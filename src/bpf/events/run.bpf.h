@@ -54,14 +54,18 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_rt1 = t->rt1;
 	c->movable = t->nrt_groups && !is_kernel_task(p);
 	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
-	if (rt && t->queue == ARTIS_QUEUE_CALM) /* its place is asked for less often */
+	if (rt && t->slice_nrt && t->queue == ARTIS_QUEUE_CALM)
 		scx_bpf_task_set_slice(p, slice_rt(t));
+	t->slice_nrt = false;
 	if (!rt) {
 		if (c->kind == ARTIS_CPU_NRT)
 			t->nrt_cpu = cpu;
 		t->on_rt = false;
 	} else if (!t->on_rt && c->movable) {
 		t->on_rt = true;
+		if (t->queue == ARTIS_QUEUE_CALM)
+			scx_bpf_task_set_slice(p,
+					       slice_rt(t)); /* it was queued with an NRT CPU's */
 		t->moved_exec_ns = t->exec_start_ns;
 		count(ARTIS_STAT_MOVE_RT);
 		if (watches(ARTIS_WATCH_TASKS))
