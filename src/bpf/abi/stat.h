@@ -75,15 +75,15 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 own_nr; /* runnable tasks that may run here only */
 	u32 gone; /* it goes or is offline, as hotplug says; it may be in cpu_online_mask still */
 	u32 core_rt; /* SMT, lowest CPU of a core: CPUs of the core that run an rt/dl task now */
-	/* written by this CPU: real-time share, and the rt/dl task that runs here or ran last */
+	/* written by this CPU: real-time share, and the rt/dl task seen last, at a tick or its end */
 	struct artis_rt_share rt __attribute__((aligned(64)));
 	u32 rt_pid;
 	u32 rt_policy; /* SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6 */
-	u64 rt_since_ns; /* when it began to run */
 	u64 held_since_ns; /* since when rt/dl tasks hold this CPU without a break */
 	char rt_comm[16];
-	u32 rt_kthread; /* it is a kernel thread */
-	u32 left_rt1; /* RT1+ priority of the ext task that ran last, if it was preempted; else 0 */
+	u64 run_since_ns; /* while tasks are watched: when the run of an rt/dl task began, and its id */
+	u32 run_pid;
+	u32 pad4;
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;
 	u64 ext_ns; /* time in ext tasks */

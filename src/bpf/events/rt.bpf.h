@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Real-time tasks at context switches: share of each CPU, the last one (for a stall), put-back. */
+/* Real-time tasks: their share of each CPU, the last one there (for a stall), put-back. */
 #pragma once
 
-static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu, struct task_struct *p)
+/* @cpu goes from another class to a real-time one. */
+static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu)
 {
 	u64 now = scx_bpf_now();
 
-	if (!c->rt.in_rt) {
-		if (smt)
-			__sync_fetch_and_add(core_rt_of(cpu), 1);
-		c->held_since_ns = now;
-	}
+	if (smt)
+		__sync_fetch_and_add(core_rt_of(cpu), 1);
+	c->held_since_ns = now;
 	artis_share_switch(&c->rt, now, true);
-	c->rt_since_ns = now;
-	c->rt_pid = p->pid;
-	c->rt_policy = p->policy;
-	c->rt_kthread = !!(p->flags & PF_KTHREAD);
-	__builtin_memcpy(c->rt_comm, p->comm, sizeof(c->rt_comm));
 }
 
 static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
@@ -26,32 +20,36 @@ static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
 	artis_share_switch(&c->rt, scx_bpf_now(), false);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+/* From the idle task; from ext tasks, see ops.stopping and ops.running. No hook of context switches:
+ * each switch between ext tasks would pay for it. */
+void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 {
-	bool was = is_realtime(prev), is = is_realtime(next);
-	struct artis_cpu *c;
-	s32 cpu;
+	struct artis_cpu *c = cpu_of(cpu);
 
-	if (likely(!was && !is))
-		return 0;
-	cpu = bpf_get_smp_processor_id();
-	c = cpu_of(cpu);
-	if (was && watches(ARTIS_WATCH_TASKS))
-		tally_rt_ends(c, cpu, prev);
-	if (is)
-		rt_begins(c, cpu, next);
-	else if (c->rt.in_rt)
+	if (!idle && has_rt_task(cpu))
+		rt_begins(c, cpu);
+	else if (idle && c->rt.in_rt)
 		rt_ends(c, cpu);
-	if (is && watches(ARTIS_WATCH_TASKS))
-		tally_rt_begins(c, next, prev);
-	/* The preempted ext task is in the local queue. Lazy: only an RT1+ task is put back, and
-	 * not if @next is a kernel thread, which is soon gone as a rule. */
-	if (is && !was && !(prev->flags & PF_IDLE) &&
-	    (put_back == ARTIS_PUT_BACK_EAGER ||
-	     (put_back == ARTIS_PUT_BACK_LAZY && unlikely(c->left_rt1) &&
-	      !(next->flags & PF_KTHREAD))))
-		scx_bpf_reenqueue_local_from_anywhere();
+}
+
+static __always_inline void note_rt(struct artis_cpu *c, const struct task_struct *p)
+{
+	c->rt_pid = p->pid;
+	c->rt_policy = p->policy;
+	__builtin_memcpy(c->rt_comm, p->comm, sizeof(c->rt_comm));
+}
+
+SEC("fentry/put_prev_task_rt")
+int BPF_PROG(artis_rt_stops, struct rq *rq, struct task_struct *p)
+{
+	note_rt(cpu_of(rq->cpu), p);
+	return 0;
+}
+
+SEC("fentry/put_prev_task_dl")
+int BPF_PROG(artis_dl_stops, struct rq *rq, struct task_struct *p)
+{
+	note_rt(cpu_of(rq->cpu), p);
 	return 0;
 }
 
@@ -62,8 +60,9 @@ static __always_inline void rt_tick(struct task_struct *p)
 	s32 cpu = bpf_get_smp_processor_id();
 	struct artis_cpu *c = cpu_of(cpu);
 
-	if (unlikely(!c->rt.in_rt)) { /* changed its class on the CPU, after ops.disable */
-		rt_begins(c, cpu, p);
+	note_rt(c, p);
+	if (unlikely(!c->rt.in_rt)) { /* it ran already when the scheduler was loaded */
+		rt_begins(c, cpu);
 		return;
 	}
 	if (!in_charge || scx_bpf_now() - c->held_since_ns < policy.put_back_ns)

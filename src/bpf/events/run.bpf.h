@@ -76,11 +76,45 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		runs_astray(c, cpu, t, p);
 	if (unlikely(t->rt1) && waits_higher(cpu, t)) /* came after select_rt1() chose @p */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	if (unlikely(c->rt.in_rt)) /* it left the rt class here: no context switch came */
+	if (c->rt.in_rt)
 		rt_ends(c, cpu);
 	c->ext_running = 1;
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_begins(c, cpu, t, p);
+}
+
+struct sched_rt_entity___group {
+	struct rt_rq *my_q; /* CONFIG_RT_GROUP_SCHED: what is queued may be a group of tasks */
+} __attribute__((preserve_access_index));
+
+/* The first real-time task of this CPU is a kernel thread, which is soon gone as a rule. */
+static __noinline bool kthread_is_next(const struct rq *rq)
+{
+	u32 prio = rq->rt.highest_prio.curr, flags = 0;
+	const struct list_head *first = NULL;
+
+	if (prio >= ARTIS_MAX_RT_PRIO ||
+	    bpf_core_field_exists(struct sched_rt_entity___group, my_q))
+		return false;
+	bpf_probe_read_kernel(&first, sizeof(first),
+			      (void *)&rq->rt.active.queue + prio * sizeof(struct list_head));
+	bpf_probe_read_kernel(&flags, sizeof(flags),
+			      (void *)first -
+				      bpf_core_field_offset(struct task_struct, rt.run_list) +
+				      bpf_core_field_offset(struct task_struct, flags));
+	return flags & PF_KTHREAD;
+}
+
+/* From 6.19: @t stops for a real-time task and does not stay beneath it. Lazy: an RT1+ task only. */
+static __always_inline bool is_put_back(const struct artis_task *t, s32 cpu)
+{
+	const struct rq *rq;
+
+	if ((likely(!t->rt1) && put_back == ARTIS_PUT_BACK_LAZY) || !cpu_of(cpu)->rt.in_rt ||
+	    cpu != (s32)bpf_get_smp_processor_id())
+		return false;
+	rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	return put_back == ARTIS_PUT_BACK_EAGER || (rq && !kthread_is_next(rq));
 }
 
 void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
@@ -93,9 +127,12 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->curr_pid = 0;
 	c->curr_rt1 = 0;
 	set_makes_way(c, cpu, false);
+	if (has_rt_task(cpu) && !c->rt.in_rt)
+		rt_begins(c, cpu);
 	if (!t)
 		return;
-	c->left_rt1 = runnable ? t->rt1 : 0;
+	if (runnable && put_back != ARTIS_PUT_BACK_RELEASE && unlikely(is_put_back(t, cpu)))
+		scx_bpf_reenqueue_local_from_anywhere();
 	settle(c, t, p);
 	if (!runnable)
 		queue_leave(t);

@@ -101,6 +101,7 @@ static __always_inline bool keeps_preempted(s32 cpu)
 __noinline bool gives_way(s32 cpu, u32 rank)
 {
 	struct artis_cpu *c = cpu_of(cpu);
+	const struct rq *rq;
 
 	if (c->curr_rt1 >= rank)
 		return false;
@@ -110,7 +111,9 @@ __noinline bool gives_way(s32 cpu, u32 rank)
 	if (!c->rt.in_rt)
 		return !has_rt_task(cpu);
 	/* real-time kernel threads end soon; on PREEMPT_RT that of a timer wakes the task here */
-	return c->rt_kthread && (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
+	rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	return rq && rq->curr->flags & PF_KTHREAD &&
+	       (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
 }
 
 /* A CPU of @kind that gives way to RT1+ task @p, < 0: none. Calm tasks first, then by rank. */

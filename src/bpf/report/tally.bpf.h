@@ -217,13 +217,15 @@ static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *
 	struct artis_task_stats *s;
 	u64 wait_max_ns;
 
+	c->run_since_ns = scx_bpf_now();
+	c->run_pid = p->pid;
 	if (!t)
 		return;
 	s = stats_of(t);
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	wait_max_ns = s->wait_max_ns;
-	tally_waited(s, c->rt_since_ns);
+	tally_waited(s, c->run_since_ns);
 	if (s->wait_max_ns == wait_max_ns) /* no new longest wait */
 		return;
 	s->wait_max_after_pid = prev->pid;
@@ -234,9 +236,9 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	u64 now_ns = scx_bpf_now();
-	u64 held_ns = now_ns - c->rt_since_ns, ran_ns;
+	u64 held_ns = now_ns - c->run_since_ns, ran_ns;
 
-	if (!t || c->rt_pid != p->pid)
+	if (!t || c->run_pid != p->pid)
 		return;
 	/* as the kernel accounts it, without interrupts; exec_start_ns may be stale */
 	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
@@ -244,7 +246,22 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 		ran_ns = held_ns;
 	if ((s64)ran_ns > 0)
 		stats_of(t)->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
-	tell_run(cpu, p, true, c->rt_since_ns, now_ns);
+	tell_run(cpu, p, true, c->run_since_ns, now_ns);
+}
+
+/* Attached while tasks are watched. */
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	s32 cpu = bpf_get_smp_processor_id();
+
+	if (!watches(ARTIS_WATCH_TASKS))
+		return 0;
+	if (is_realtime(prev))
+		tally_rt_ends(cpu_of(cpu), cpu, prev);
+	if (is_realtime(next))
+		tally_rt_begins(cpu_of(cpu), next, prev);
+	return 0;
 }
 
 /* The wait of a real-time task begins in its waker, before the interrupt that starts it. */

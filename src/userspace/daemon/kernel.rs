@@ -93,7 +93,9 @@ pub fn ops_flags() -> u64 {
     };
     // ENQ_LAST: a task alone on its CPU must reach ops.enqueue after a kick.
     // ENQ_EXITING, ENQ_MIGRATION_DISABLED: or they go to the local queue unseen.
-    *compat::SCX_OPS_ENQ_LAST
+    // KEEP_BUILTIN_IDLE: ops.update_idle is there for real-time tasks only.
+    *compat::SCX_OPS_KEEP_BUILTIN_IDLE
+        | *compat::SCX_OPS_ENQ_LAST
         | *compat::SCX_OPS_ENQ_EXITING
         | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED
         | cgroup_weight

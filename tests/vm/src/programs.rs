@@ -22,7 +22,7 @@ mod skel {
 use skel::{ProgramsSkel, ProgramsSkelBuilder};
 
 /// Those on the way of switches, wake-ups and kernel entries.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 8] = [
     "artis_select_cpu",
     "artis_enqueue",
     "artis_dispatch",
@@ -30,8 +30,7 @@ const NAMES: [&str; 9] = [
     "artis_stopping",
     "artis_sys_enter",
     "artis_sys_enter_btf",
-    "artis_sched_switch",
-    "artis_rt_tick",
+    "artis_update_idle",
 ];
 /// The kernel keeps so many letters of a name.
 const KEPT: usize = 15;

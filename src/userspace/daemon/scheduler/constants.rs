@@ -39,11 +39,10 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     skel.progs.artis_sys_enter_btf.set_autoload(lean);
 
     skel.maps.records.set_max_entries(setup.ring_bytes)?;
-    // attached while somebody watches, see watch.rs; the others are attached with the scheduler
-    skel.progs.artis_sched_waking.set_autoload(true);
-    skel.progs.artis_sched_waking.set_autoattach(false);
-    // attached while somebody wants such news
+    // attached while tasks are watched (watch.rs), the rest while such news are wanted
     for program in [
+        &mut skel.progs.artis_sched_waking,
+        &mut skel.progs.artis_sched_switch,
         &mut skel.progs.artis_news_fork,
         &mut skel.progs.artis_news_exec,
         &mut skel.progs.artis_news_name,

@@ -23,8 +23,8 @@ pub(super) struct Watch {
     ring: RingBuffer<'static>,
     /// What the ring buffer's callback has taken.
     taken: Rc<RefCell<Vec<u8>>>,
-    /// Wake-ups are looked at while this exists.
-    _waking: Link,
+    /// Wake-ups and context switches are looked at while these exist.
+    _links: [Link; 2],
 }
 
 impl Watch {
@@ -42,7 +42,9 @@ impl Watch {
         taken.borrow_mut().clear();
         let waking = skel.progs.artis_sched_waking.attach();
         let waking = waking.context("attaching to wake-ups (sched_waking)")?;
-        Ok(Self { ring, taken, _waking: waking })
+        let switch = skel.progs.artis_sched_switch.attach();
+        let switch = switch.context("attaching to context switches (sched_switch)")?;
+        Ok(Self { ring, taken, _links: [waking, switch] })
     }
 }
 
