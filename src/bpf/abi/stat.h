@@ -39,8 +39,9 @@ enum artis_stat {
 
 struct artis_rt_share { /* of a CPU: exponential average, see policy/rt_share.h */
 	u32 avg; /* at updated_ns, in units of 1 / ARTIS_SHARE_ONE */
-	u32 in_rt; /* an rt/dl task runs since updated_ns */
-	u64 updated_ns;
+	u32 in_rt; /* rt/dl tasks run, without a break since since_ns */
+	u64 since_ns;
+	u64 updated_ns; /* when one ended last */
 	u64 total_ns; /* all time in rt/dl tasks up to updated_ns */
 };
 
@@ -79,11 +80,12 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	struct artis_rt_share rt __attribute__((aligned(64)));
 	u32 rt_pid;
 	u32 rt_policy; /* SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6 */
-	u64 held_since_ns; /* since when rt/dl tasks hold this CPU without a break */
 	char rt_comm[16];
 	u64 run_since_ns; /* while tasks are watched: when the run of an rt/dl task began, and its id */
 	u32 run_pid;
-	u32 pad4;
+	/* the ext task that waits in the local queue for the end of real-time tasks, as ops.stopping
+	 * left it; 0: none */
+	u32 beneath_pid;
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;
 	u64 ext_ns; /* time in ext tasks */

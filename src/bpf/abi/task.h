@@ -76,6 +76,8 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u32 section; /* enum artis_section while it does not run, and the call's number */
 	u32 section_nr;
 	s32 nrt_cpu; /* NRT CPU where it ran last */
+	s32 cpu; /* where it ran last */
+	u32 pad4;
 	u8 nrt_all; /* its affinity holds every NRT CPU; below, every RT CPU */
 	u8 rt_all;
 	u8 fresh; /* forked and never run */

@@ -32,7 +32,7 @@ static __always_inline void class_queued(u32 pid, struct artis_task *t)
 static __always_inline void class_set(struct task_struct *p, struct artis_task *t,
 				      const struct artis_set_class *to)
 {
-	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	struct artis_cpu *c = cpu_of(cpu_of_task(p));
 
 	t->rt1 = to->rt1;
 	t->rt1_rr = to->rt1 && to->rr;
@@ -45,7 +45,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 		return;
 	}
 	c->curr_rt1 = t->rt1;
-	scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT); /* placed anew */
+	scx_bpf_kick_cpu(cpu_of_task(p), SCX_KICK_PREEMPT); /* placed anew */
 }
 
 /* In fork: the child has the class of its parent, RT1+ not after SCHED_RESET_ON_FORK. */

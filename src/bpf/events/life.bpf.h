@@ -48,10 +48,11 @@ void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 
 void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = cpu_of_task(p);
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 
 	if (t) {
+		settle_beneath(p, t);
 		queue_leave(t);
 		t->stats.ready_ns = 0;
 	}
@@ -73,7 +74,7 @@ void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
  * it is enabled again: a task in an endangering section then leaves an RT CPU. */
 void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
-	struct artis_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	struct artis_cpu *c = cpu_of(cpu_of_task(p));
 	struct artis_task *t = task_of(p);
 
 	if (!t || bpf_cpumask_weight(cpumask) != p->nr_cpus_allowed)
@@ -88,7 +89,7 @@ void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpuma
 		return;
 	find_section(c, p);
 	if (c->section >= ARTIS_SECTION_CALL)
-		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+		scx_bpf_kick_cpu(cpu_of_task(p), SCX_KICK_PREEMPT);
 }
 
 s32 BPF_STRUCT_OPS(artis_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)

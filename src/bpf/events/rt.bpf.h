@@ -5,12 +5,9 @@
 /* @cpu goes from another class to a real-time one. */
 static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu)
 {
-	u64 now = scx_bpf_now();
-
 	if (smt)
 		__sync_fetch_and_add(core_rt_of(cpu), 1);
-	c->held_since_ns = now;
-	artis_share_switch(&c->rt, now, true);
+	artis_share_switch(&c->rt, scx_bpf_now(), true);
 }
 
 static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
@@ -18,6 +15,44 @@ static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
 	if (smt)
 		__sync_fetch_and_sub(core_rt_of(cpu), 1);
 	artis_share_switch(&c->rt, scx_bpf_now(), false);
+}
+
+/* Does the task on @c stay in its local queue until real-time tasks are gone? Its account can wait:
+ * they do not. */
+static __always_inline bool stays_beneath(const struct artis_cpu *c)
+{
+	return put_back == ARTIS_PUT_BACK_LAZY && c->rt.in_rt && likely(!c->curr_rt1) &&
+	       likely(!c->evict_cause) && likely(!c->section_since_ns) &&
+	       likely(!watches(ARTIS_WATCH_TASKS));
+}
+
+/* The account of @p, which does not stay beneath real-time tasks after all. Returns 0. */
+__noinline int settle_beneath(struct task_struct *p __arg_trusted,
+			      struct artis_task *t __arg_nonnull)
+{
+	struct artis_cpu *c = cpu_of(t->cpu);
+
+	if (__sync_val_compare_and_swap(&c->beneath_pid, p->pid, 0) != p->pid)
+		return 0;
+	set_makes_way(c, t->cpu, false);
+	settle(c, t, p);
+	t->section = c->section;
+	t->section_nr = c->section_nr;
+	return 0;
+}
+
+/* Another task than the one beneath runs on @c. */
+static __noinline void overtake(struct artis_cpu *c)
+{
+	struct task_struct *p = bpf_task_from_pid(c->beneath_pid);
+	struct artis_task *t;
+
+	if (!p)
+		return;
+	t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	if (t)
+		settle_beneath(p, t);
+	bpf_task_release(p);
 }
 
 /* From the idle task; from ext tasks, see ops.stopping and ops.running. No hook of context switches:
@@ -65,7 +100,7 @@ static __always_inline void rt_tick(struct task_struct *p)
 		rt_begins(c, cpu);
 		return;
 	}
-	if (!in_charge || scx_bpf_now() - c->held_since_ns < policy.put_back_ns)
+	if (!in_charge || scx_bpf_now() - c->rt.since_ns < policy.put_back_ns)
 		return; /* to 6.12 a look at idle CPUs is an error before in_charge */
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();

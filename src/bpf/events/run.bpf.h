@@ -29,13 +29,26 @@ static __noinline bool waits_higher(s32 cpu, const struct artis_task *t)
 
 void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = cpu_of_task(p);
 	struct artis_cpu *c = cpu_of(cpu);
-	struct artis_task *t = task_of(p);
 	bool rt = c->kind == ARTIS_CPU_RT;
+	struct artis_task *t;
 
+	if (c->rt.in_rt)
+		rt_ends(c, cpu);
+	if (c->beneath_pid) {
+		if (likely(c->beneath_pid == p->pid)) {
+			c->beneath_pid = 0;
+			c->curr_pid = p->pid;
+			c->ext_running = 1;
+			return;
+		}
+		overtake(c);
+	}
+	t = task_of(p);
 	if (!t)
 		return;
+	t->cpu = cpu;
 	/* a thread of a CPU that is not active: at the end of its slice, with SCX_OPS_ENQ_LAST,
 	 * put_prev_task_scx() queues it and nothing wakes the CPU */
 	if (unlikely(c->gone || c->kind == ARTIS_CPU_ABSENT) && is_kernel_task(p))
@@ -76,8 +89,6 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		runs_astray(c, cpu, t, p);
 	if (unlikely(t->rt1) && waits_higher(cpu, t)) /* came after select_rt1() chose @p */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	if (c->rt.in_rt)
-		rt_ends(c, cpu);
 	c->ext_running = 1;
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_begins(c, cpu, t, p);
@@ -119,16 +130,21 @@ static __always_inline bool is_put_back(const struct artis_task *t, s32 cpu)
 
 void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = cpu_of_task(p);
 	struct artis_cpu *c = cpu_of(cpu);
-	struct artis_task *t = task_of(p);
+	struct artis_task *t;
 
 	c->ext_running = 0;
 	c->curr_pid = 0;
-	c->curr_rt1 = 0;
-	set_makes_way(c, cpu, false);
 	if (has_rt_task(cpu) && !c->rt.in_rt)
 		rt_begins(c, cpu);
+	if (runnable && stays_beneath(c)) {
+		c->beneath_pid = p->pid;
+		return;
+	}
+	c->curr_rt1 = 0;
+	set_makes_way(c, cpu, false);
+	t = task_of(p);
 	if (!t)
 		return;
 	if (runnable && put_back != ARTIS_PUT_BACK_RELEASE && unlikely(is_put_back(t, cpu)))

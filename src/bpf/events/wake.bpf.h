@@ -89,13 +89,15 @@ static __always_inline bool return_guest(struct task_struct *p, struct artis_tas
 void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = cpu_of_task(p);
 	struct artis_task *t = task_of(p);
 	struct artis_facts f = { .cpu = cpu };
 	u32 queue;
 
 	if (!t)
 		return;
+	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid))
+		settle_beneath(p, t);
 	tally_ready(t);
 	if (enq_flags & SCX_ENQ_REENQ)
 		count(ARTIS_STAT_REENQUEUE);

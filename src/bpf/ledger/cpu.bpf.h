@@ -39,6 +39,12 @@ static __always_inline struct artis_cpu *cpu_of(s32 cpu)
 	return &cpus[(u32)cpu & (ARTIS_MAX_CPUS - 1)];
 }
 
+/* task_cpu(), include/linux/sched.h: a load, where scx_bpf_task_cpu() is a call. */
+static __always_inline s32 cpu_of_task(const struct task_struct *p)
+{
+	return p->thread_info.cpu;
+}
+
 static __always_inline struct artis_cpu *this_cpu(void)
 {
 	return cpu_of(bpf_get_smp_processor_id());

@@ -143,7 +143,7 @@ static __noinline void sweep(u32 queue, u32 group)
 	}
 	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
 		if (server_of(p, queue, group) < policy.nr_cpus &&
-		    likely(!cpu_of(scx_bpf_task_cpu(p))->gone))
+		    likely(!cpu_of(cpu_of_task(p))->gone))
 			continue;
 		cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
 		if (cpu >= policy.nr_cpus)

@@ -31,22 +31,35 @@ static inline u32 artis_share_decay(u32 avg, u64 dt_ns)
 	return (u32)((u64)avg * f >> 32 >> (halvings_q32 >> 32));
 }
 
+static inline u64 artis_share_since(u64 begin_ns, u64 now_ns)
+{
+	return now_ns > begin_ns ? now_ns - begin_ns : 0;
+}
+
 /* The average at @now_ns, 0 to ARTIS_SHARE_ONE, also while a real-time task runs on. */
 static inline u32 artis_share_at(const struct artis_rt_share *s, u64 now_ns)
 {
-	u64 dt = now_ns > s->updated_ns ? now_ns - s->updated_ns : 0;
+	u64 idle_ns = artis_share_since(s->updated_ns, s->in_rt ? s->since_ns : now_ns);
+	u32 avg = artis_share_decay(s->avg, idle_ns);
 
-	if (s->in_rt)
-		return ARTIS_SHARE_ONE - artis_share_decay(ARTIS_SHARE_ONE - s->avg, dt);
-	return artis_share_decay(s->avg, dt);
+	if (!s->in_rt)
+		return avg;
+	return ARTIS_SHARE_ONE -
+	       artis_share_decay(ARTIS_SHARE_ONE - avg, artis_share_since(s->since_ns, now_ns));
 }
 
-/* A context switch at @now_ns, after which an rt/dl task runs (@in_rt) or none does. */
+/* From @now_ns on an rt/dl task runs (@in_rt) or none does. It waits while the first is noted: the
+ * rest is done when it has run. */
 static inline void artis_share_switch(struct artis_rt_share *s, u64 now_ns, bool in_rt)
 {
-	s->avg = artis_share_at(s, now_ns);
-	if (s->in_rt && now_ns > s->updated_ns)
-		s->total_ns += now_ns - s->updated_ns;
-	s->updated_ns = now_ns;
+	if (s->in_rt == in_rt)
+		return;
+	if (in_rt) {
+		s->since_ns = now_ns;
+	} else {
+		s->avg = artis_share_at(s, now_ns);
+		s->total_ns += artis_share_since(s->since_ns, now_ns);
+		s->updated_ns = now_ns;
+	}
 	s->in_rt = in_rt;
 }

@@ -8,7 +8,7 @@ static __always_inline void consider(struct artis_spot *best, struct task_struct
 				     s32 home)
 {
 	struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
-	struct artis_spot s = { .cpu = scx_bpf_task_cpu(q), .runs = scx_bpf_task_running(q) };
+	struct artis_spot s = { .cpu = cpu_of_task(q), .runs = scx_bpf_task_running(q) };
 
 	if (s.runs)
 		s.ran_ns = scx_bpf_now();

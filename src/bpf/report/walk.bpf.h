@@ -24,7 +24,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	r->prio = p->prio;
 	r->normal_prio = p->normal_prio;
 	r->nice = p->static_prio - 120;
-	r->cpu = scx_bpf_task_cpu(p);
+	r->cpu = cpu_of_task(p);
 	/* not from @t: real-time tasks change their affinity without a call of an op */
 	r->movable = bpf_cpumask_intersects(p->cpus_ptr, nrt);
 	r->rt_allowed = bpf_cpumask_intersects(p->cpus_ptr, rt);

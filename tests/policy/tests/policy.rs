@@ -146,8 +146,9 @@ proptest! {
             }
             now += dt;
             share_switch(&mut share, now, rt);
-            prop_assert!(share.avg <= SHARE_ONE);
+            prop_assert!(share_at(&share, now) <= SHARE_ONE);
         }
+        share_switch(&mut share, now, false);
         prop_assert_eq!(share.total_ns, in_rt_ns);
     }
 

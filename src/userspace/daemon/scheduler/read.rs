@@ -81,7 +81,7 @@ impl Scheduler<'_> {
     /// CPUs that real-time tasks hold now, and since when, a number that grows.
     pub fn held(&self) -> BTreeMap<usize, u64> {
         let held = self.cpu_ids().map(|id| (id, self.cpu(id))).filter(|(_, cpu)| cpu.rt.in_rt != 0);
-        held.map(|(id, cpu)| (id, cpu.held_since_ns)).collect()
+        held.map(|(id, cpu)| (id, cpu.rt.since_ns)).collect()
     }
 
     /// Is there a runnable ext task that may run on this CPU only?
@@ -143,12 +143,7 @@ impl Scheduler<'_> {
             own_weight: cpu.own.weight,
             bound_weight: weight(abi::artis_queue_ARTIS_QUEUE_BOUND),
             calm_weight: weight(abi::artis_queue_ARTIS_QUEUE_CALM),
-            rt: RtShare {
-                avg: f64::from(cpu.rt.avg) / f64::from(1u32 << ARTIS_SHARE_SHIFT),
-                in_rt: cpu.rt.in_rt != 0,
-                updated_ns: cpu.rt.updated_ns,
-                total_ns: cpu.rt.total_ns,
-            },
+            rt: rt_share(&cpu),
             ext_ns: cpu.ext_ns,
             ext_running: cpu.ext_running != 0,
             running: running(&cpu),
@@ -178,6 +173,21 @@ pub(super) fn since(begin_ns: u64, now_ns: u64) -> u64 {
 
 pub(super) fn rt_comm(cpu: &artis_cpu) -> String {
     printable(&cpu.rt_comm.map(i8::cast_unsigned))
+}
+
+fn rt_share(cpu: &artis_cpu) -> RtShare {
+    let ended = RtShare {
+        avg: f64::from(cpu.rt.avg) / f64::from(1u32 << ARTIS_SHARE_SHIFT),
+        in_rt: false,
+        updated_ns: cpu.rt.updated_ns,
+        total_ns: cpu.rt.total_ns,
+    };
+    if cpu.rt.in_rt == 0 {
+        return ended;
+    }
+    // BPF computes the average when the real-time task has run
+    let since_ns = cpu.rt.since_ns;
+    RtShare { avg: ended.at(since_ns), in_rt: true, updated_ns: since_ns, ..ended }
 }
 
 fn running(cpu: &artis_cpu) -> Option<Running> {

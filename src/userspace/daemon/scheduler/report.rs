@@ -53,6 +53,6 @@ fn holder(id: usize, cpu: &artis_cpu, now_ns: u64) -> Option<Holder> {
         pid: cpu.rt_pid,
         comm: rt_comm(cpu),
         policy: cpu.rt_policy,
-        held_ns: since(cpu.held_since_ns, now_ns),
+        held_ns: since(cpu.rt.since_ns, now_ns),
     })
 }
