@@ -17,16 +17,16 @@ static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
 	artis_share_switch(&c->rt, scx_bpf_now(), false);
 }
 
-/* Does the task on @c stay in its local queue until real-time tasks are gone? Its account can wait:
- * they do not. */
-static __always_inline bool stays_beneath(const struct artis_cpu *c)
+/* Does the task on @c leave its account open while real-time tasks run, which wait otherwise? It
+ * stays beneath them in the local queue, or returns to its queue as it is. */
+static __always_inline bool goes_beneath(const struct artis_cpu *c)
 {
-	return put_back == ARTIS_PUT_BACK_LAZY && c->rt.in_rt && likely(!c->curr_rt1) &&
+	return put_back != ARTIS_PUT_BACK_EAGER && c->rt.in_rt && likely(!c->curr_rt1) &&
 	       likely(!c->evict_cause) && likely(!c->section_since_ns) &&
 	       likely(!watches(ARTIS_WATCH_TASKS));
 }
 
-/* The account of @p, which does not stay beneath real-time tasks after all. Returns 0. */
+/* Closes the account of @p, which runs elsewhere or after another task. Returns 0. */
 __noinline int settle_beneath(struct task_struct *p __arg_trusted,
 			      struct artis_task *t __arg_nonnull)
 {
@@ -34,7 +34,8 @@ __noinline int settle_beneath(struct task_struct *p __arg_trusted,
 
 	if (__sync_val_compare_and_swap(&c->beneath_pid, p->pid, 0) != p->pid)
 		return 0;
-	set_makes_way(c, t->cpu, false);
+	if (!c->ext_running)
+		set_makes_way(c, t->cpu, false);
 	settle(c, t, p);
 	t->section = c->section;
 	t->section_nr = c->section_nr;

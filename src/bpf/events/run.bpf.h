@@ -48,6 +48,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	t = task_of(p);
 	if (!t)
 		return;
+	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid))
+		settle_beneath(p, t);
 	t->cpu = cpu;
 	/* a thread of a CPU that is not active: at the end of its slice, with SCX_OPS_ENQ_LAST,
 	 * put_prev_task_scx() queues it and nothing wakes the CPU */
@@ -138,7 +140,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->curr_pid = 0;
 	if (has_rt_task(cpu) && !c->rt.in_rt)
 		rt_begins(c, cpu);
-	if (runnable && stays_beneath(c)) {
+	if (runnable && goes_beneath(c)) {
 		c->beneath_pid = p->pid;
 		return;
 	}

@@ -70,18 +70,25 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* To 6.18: the guest @p of an RT CPU returns to its queue, as it was, with a short slice. A
- * real-time task waits until that has been done. */
+/* To 6.18: the guest @p of an RT CPU returns to its queue, with its account open and a short slice.
+ * A real-time task waits until that has been done. */
 static __always_inline bool return_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 u64 enq_flags)
 {
+	u64 run_ns = p->se.sum_exec_runtime - t->exec_start_ns;
 	struct artis_cpu *c = cpu_of(cpu);
 
-	if (c->kind != ARTIS_CPU_RT || likely(!is_making_way(p, cpu)) ||
-	    t->queue != ARTIS_QUEUE_CALM || t->section || t->rt1 || t->rt_forbidden ||
-	    t->partition_gen != partition_gen || cannot_migrate(p, c) || is_rcu_reader(p))
+	if (c->kind != ARTIS_CPU_RT || !is_making_way(p, cpu) || t->queue != ARTIS_QUEUE_CALM ||
+	    c->attempts || t->rt1 || t->rt_forbidden || t->partition_gen != partition_gen ||
+	    cannot_migrate(p, c) || is_rcu_reader(p))
 		return false;
-	insert(p, t, ARTIS_QUEUE_CALM, t->where, policy.slice_nrt_min_ns, enq_flags);
+	find_section(c, p);
+	if (c->section)
+		return false;
+	t->slice_nrt = true;
+	scx_bpf_dsq_insert_vtime(p, dsq_of(ARTIS_QUEUE_CALM, t->where), policy.slice_nrt_min_ns,
+				 t->vtime + artis_vtime_of(run_ns, t->inv_weight), enq_flags);
+	count_why(t, ARTIS_STAT_PLACE_CALM);
 	return true;
 }
 
@@ -96,13 +103,14 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!t)
 		return;
-	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid))
-		settle_beneath(p, t);
-	tally_ready(t);
 	if (enq_flags & SCX_ENQ_REENQ)
 		count(ARTIS_STAT_REENQUEUE);
-	if (return_guest(p, t, cpu, enq_flags))
-		return;
+	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid)) {
+		if (return_guest(p, t, cpu, enq_flags))
+			return;
+		settle_beneath(p, t);
+	}
+	tally_ready(t);
 	take_place(p, t, woken);
 	note_partition(p, t);
 	count_exempt(p, t);
