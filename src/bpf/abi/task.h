@@ -87,7 +87,7 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u8 rt_forbidden; /* no RT CPUs, whatever its affinity is */
 	u8 by_hand; /* the class is the user's own choice, which no rule overrides */
 	u8 follow; /* ARTIS_FOLLOW_* */
-	u8 slice_nrt; /* its slice is that of an NRT CPU, with which it was queued */
+	u8 slice_rt; /* its slice is that of an RT CPU */
 	u8 pad2[2];
 	u64 rt1_order; /* place of an RT1+ task in a queue (policy/rt1.h) */
 	u64 advance_ns; /* queued earlier than vtime by this, while it waits (policy/fair.h) */

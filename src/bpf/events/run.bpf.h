@@ -69,9 +69,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_rt1 = t->rt1;
 	c->movable = t->nrt_groups && !is_kernel_task(p);
 	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
-	if (rt && t->slice_nrt && t->queue == ARTIS_QUEUE_CALM)
-		scx_bpf_task_set_slice(p, slice_rt(t));
-	t->slice_nrt = false;
+	if (t->slice_rt != (rt && t->queue == ARTIS_QUEUE_CALM))
+		set_slice(p, t, cpu);
 	if (!rt) {
 		if (c->kind == ARTIS_CPU_NRT)
 			t->nrt_cpu = cpu;

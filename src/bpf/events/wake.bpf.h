@@ -70,7 +70,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* To 6.18: the guest @p of an RT CPU returns to its queue, with its account open and a short slice.
+/* To 6.18: the guest @p of an RT CPU returns to its queue, with its account open.
  * A real-time task waits until that has been done. */
 static __always_inline bool return_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 u64 enq_flags)
@@ -85,8 +85,8 @@ static __always_inline bool return_guest(struct task_struct *p, struct artis_tas
 	find_section(c, p);
 	if (c->section)
 		return false;
-	t->slice_nrt = true;
-	scx_bpf_dsq_insert_vtime(p, dsq_of(ARTIS_QUEUE_CALM, t->where), policy.slice_nrt_min_ns,
+	t->slice_rt = true;
+	scx_bpf_dsq_insert_vtime(p, dsq_of(ARTIS_QUEUE_CALM, t->where), slice_rt(t),
 				 t->vtime + artis_vtime_of(run_ns, t->inv_weight), enq_flags);
 	count_why(t, ARTIS_STAT_PLACE_CALM);
 	return true;

@@ -62,6 +62,13 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	look_at(l, c, ARTIS_QUEUE_CALM, group, calm, compare);
 }
 
+/* Of @p on @cpu: tasks are queued with that of an NRT CPU. */
+static __always_inline void set_slice(struct task_struct *p, struct artis_task *t, s32 cpu)
+{
+	t->slice_rt = is_rt_cpu(cpu) && t->queue == ARTIS_QUEUE_CALM;
+	scx_bpf_task_set_slice(p, t->slice_rt ? slice_rt(t) : slice_nrt(t, group_of(cpu)));
+}
+
 /* @prev goes on: its queue, order and slice follow its present state. */
 __noinline int keep(struct artis_cpu *c __arg_nonnull, s32 cpu, struct artis_task *t __arg_nonnull,
 		    struct task_struct *prev __arg_trusted, u32 queue)
@@ -73,9 +80,7 @@ __noinline int keep(struct artis_cpu *c __arg_nonnull, s32 cpu, struct artis_tas
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
 	c->movable = t->nrt_groups && !is_kernel_task(prev);
 	set_makes_way(c, cpu, queue == ARTIS_QUEUE_CALM && !t->rt1);
-	scx_bpf_task_set_slice(prev, c->kind == ARTIS_CPU_RT && queue == ARTIS_QUEUE_CALM ?
-					     slice_rt(t) :
-					     slice_nrt(t, group_of(cpu)));
+	set_slice(prev, t, cpu);
 	return 0;
 }
 
