@@ -34,6 +34,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 {
 	struct artis_cpu *c = cpu_of(cpu_of_task(p));
 
+	settle_beneath(p, t);
 	t->rt1 = to->rt1;
 	t->rt1_rr = to->rt1 && to->rr;
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;

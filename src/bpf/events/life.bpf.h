@@ -79,6 +79,7 @@ void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpuma
 
 	if (!t || bpf_cpumask_weight(cpumask) != p->nr_cpus_allowed)
 		return;
+	settle_beneath(p, t);
 	task_note_affinity(t, cpumask);
 	if (unlikely(t->rt1))
 		tell_news(p, ARTIS_NEWS_AFFINITY);

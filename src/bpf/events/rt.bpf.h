@@ -48,12 +48,13 @@ static __noinline void overtake(struct artis_cpu *c)
 	struct task_struct *p = bpf_task_from_pid(c->beneath_pid);
 	struct artis_task *t;
 
-	if (!p)
-		return;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	if (t)
-		settle_beneath(p, t);
-	bpf_task_release(p);
+	if (p) {
+		t = bpf_task_storage_get(&task_stor, p, 0, 0);
+		if (t)
+			settle_beneath(p, t);
+		bpf_task_release(p);
+	}
+	c->beneath_pid = 0;
 }
 
 /* From the idle task; from ext tasks, see ops.stopping and ops.running. No hook of context switches:

@@ -77,9 +77,6 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 		t->on_rt = false;
 	} else if (!t->on_rt && c->movable) {
 		t->on_rt = true;
-		if (t->queue == ARTIS_QUEUE_CALM)
-			scx_bpf_task_set_slice(p,
-					       slice_rt(t)); /* it was queued with an NRT CPU's */
 		t->moved_exec_ns = t->exec_start_ns;
 		count(ARTIS_STAT_MOVE_RT);
 		if (watches(ARTIS_WATCH_TASKS))

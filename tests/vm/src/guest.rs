@@ -48,6 +48,12 @@ pub fn enable_seq() -> Result<u64> {
     Ok(line(&format!("{SCHED_EXT}/enable_seq"))?.parse()?)
 }
 
+/// Can a sched_ext scheduler put a task back from beneath a real-time one at any time (6.19)?
+pub fn puts_back_late() -> Result<bool> {
+    let symbols = fs::read_to_string("/proc/kallsyms").context("/proc/kallsyms")?;
+    Ok(symbols.contains("scx_bpf_reenqueue_local___v2"))
+}
+
 /// How the names of the scheduler under test begin. ARTIS_VM_OPS names another
 /// one, to see how it fares in a scenario.
 #[must_use]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A real-time task that keeps a CPU for longer than the watchdog's time.
 
-use std::fs;
 use std::ops::Range;
 
 use anyhow::{Result, ensure};
@@ -9,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
-use crate::guest::{cpu_ticks, pause};
+use crate::guest::{cpu_ticks, pause, puts_back_late};
 use crate::kernel_threads::Raised;
 use crate::load::{Workers, mix};
 use crate::occupancy::{Occupancy, Stand};
@@ -203,7 +202,7 @@ fn put_back(ctx: &Ctx) -> Result<Outcome> {
     let rt_cpu = ctx.rt.first()?.to_string();
     let mut ways = vec![("lazy", 0..=PERIODS / 10), ("eager", PERIODS / 10 * 9..=u32::MAX)];
     // from 6.19 on
-    if !fs::read_to_string("/proc/kallsyms")?.contains("scx_bpf_reenqueue_local___v2") {
+    if !puts_back_late()? {
         let args = ["--rt-cpus", &rt_cpu, "--put-back", "eager"];
         let refused = Daemon::run(&ctx.program, &args)?;
         ensure!(
