@@ -34,8 +34,10 @@ __noinline int settle_beneath(struct task_struct *p __arg_trusted,
 
 	if (__sync_val_compare_and_swap(&c->beneath_pid, p->pid, 0) != p->pid)
 		return 0;
+	bpf_rcu_read_lock(); /* the program of the caller may sleep */
 	if (!c->ext_running)
 		set_makes_way(c, t->cpu, false);
+	bpf_rcu_read_unlock();
 	settle(c, t, p);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
