@@ -101,7 +101,7 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 	s->waits++;
 	s->wait_ns += wait_ns;
 	hist_add(&s->wait, wait_ns);
-	if (wait_ns >= s->wait_max_ns) {
+	if (wait_ns > s->wait_max_ns) {
 		s->wait_max_ns = wait_ns;
 		s->wait_max_at_ns = now_ns;
 		s->wait_max_after_pid = 0;
