@@ -74,7 +74,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	struct artis_clock own __attribute__((aligned(64))); /* of tasks that may run here only */
 	u64 own_offset; /* a time on it less the same time on the bound clock of the group */
 	u32 own_nr; /* runnable tasks that may run here only */
-	u32 gone; /* it goes or is offline, as hotplug says; it may be in cpu_online_mask still */
+	u32 gone; /* 1: it goes offline; 2: and its own queue is empty. It may still be called online */
 	u32 core_rt; /* SMT, lowest CPU of a core: CPUs of the core that run an rt/dl task now */
 	/* written by this CPU: real-time share, and the rt/dl task seen last, at a tick or its end */
 	struct artis_rt_share rt __attribute__((aligned(64)));

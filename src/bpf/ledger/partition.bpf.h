@@ -239,6 +239,7 @@ void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 		partition_gen++;
 	}
 	empty_own(cpu);
+	cpu_of(cpu)->gone = 2;
 	sweep_all();
 	/* a kick of @cpu since it became inactive was in vain */
 	bpf_for(other, 0, policy.nr_cpus) {

@@ -105,7 +105,8 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	struct artis_cpu *c = cpu_of(cpu);
 
 	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
-	if (unlikely(c->gone)) {
+	if (unlikely(c->gone ==
+		     2)) { /* not before: tasks of the local queue keep from a dispatch */
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
 		return;
 	}

@@ -209,8 +209,10 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	bool returns = false, taken;
 	u32 queue = 0, next, i;
 
-	if (unlikely(c->gone))
+	if (unlikely(c->gone)) {
 		empty_own(cpu);
+		c->gone = 2;
+	}
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
 		if (!t)
