@@ -35,18 +35,21 @@ impl Wakes {
         Ok(Self { skel: skeleton::attach(WakesSkelBuilder::default(), |_| Ok(()))? })
     }
 
-    /// Watches a task that sleeps over and over until it has woken up as often as is kept.
-    pub fn watch(&mut self, pid: u32) -> Result<Took> {
+    /// Watches a task that sleeps over and over until it has woken up as often as is kept. The
+    /// caller waits on CPUs `from`: it has a real-time priority above the task's.
+    pub fn watch(&mut self, pid: u32, from: Cpus) -> Result<Took> {
         let bss = self.skel.maps.bss_data.as_deref_mut().context("the observer has no bss")?;
         (bss.nr_wakes, bss.woken_ns) = (0, 0);
         bss.watched_pid = pid;
         let wakes = &raw const bss.nr_wakes;
         let all = bss.wake_ns.len();
+        from.bind(0)?;
         until("the task has woken up often enough", PATIENCE, || {
             // SAFETY: the map is mapped as long as the skeleton lives.
             Ok(unsafe { wakes.read_volatile() } as usize >= all)
         })?;
         bss.watched_pid = 0;
+        Cpus::online()?.bind(0)?;
         let (mut ns, cpus) = (bss.wake_ns.to_vec(), bss.wake_cpu.to_vec());
         ns.sort_unstable();
         ensure!(ns[0] > 0, "a wake-up took no time");
