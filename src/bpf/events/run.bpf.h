@@ -51,10 +51,6 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid))
 		settle_beneath(p, t);
 	t->cpu = cpu;
-	/* a thread of a CPU that is not active: at the end of its slice, with SCX_OPS_ENQ_LAST,
-	 * put_prev_task_scx() queues it and nothing wakes the CPU */
-	if (unlikely(c->gone || c->kind == ARTIS_CPU_ABSENT) && is_kernel_task(p))
-		scx_bpf_task_set_slice(p, SCX_SLICE_INF);
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->fresh = false;
 	t->advance_ns = 0;
@@ -69,7 +65,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_rt1 = t->rt1;
 	c->movable = t->nrt_groups && !is_kernel_task(p);
 	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
-	if (t->slice_rt != (rt && t->queue == ARTIS_QUEUE_CALM))
+	if (t->slice_rt != (rt && t->queue == ARTIS_QUEUE_CALM) || unlikely(dispatches_no_more(c)))
 		set_slice(p, t, cpu);
 	if (!rt) {
 		if (c->kind == ARTIS_CPU_NRT)

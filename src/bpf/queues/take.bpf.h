@@ -62,9 +62,20 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	look_at(l, c, ARTIS_QUEUE_CALM, group, calm, compare);
 }
 
-/* Of @p on @cpu: tasks are queued with that of an NRT CPU. */
+/* @c is not active, or about to be, and what waited for it has been moved to its local queue. */
+static __always_inline bool dispatches_no_more(const struct artis_cpu *c)
+{
+	return c->gone == 2 || c->kind == ARTIS_CPU_ABSENT;
+}
+
+/* Of @p on @cpu: tasks are queued with that of an NRT CPU. Where the slice of cpuhp/N ends on a CPU
+ * that is not active, put_prev_task_scx() queues it (SCX_OPS_ENQ_LAST), and nothing wakes the CPU. */
 static __always_inline void set_slice(struct task_struct *p, struct artis_task *t, s32 cpu)
 {
+	if (unlikely(dispatches_no_more(cpu_of(cpu))) && is_kernel_task(p)) {
+		scx_bpf_task_set_slice(p, SCX_SLICE_INF);
+		return;
+	}
 	t->slice_rt = is_rt_cpu(cpu) && t->queue == ARTIS_QUEUE_CALM;
 	scx_bpf_task_set_slice(p, t->slice_rt ? slice_rt(t) : slice_nrt(t, group_of(cpu)));
 }
