@@ -70,11 +70,10 @@ void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)
 		task_note_weight(p, t, weight);
 }
 
-/* Also called at a switch with migration disabled (a mask of one CPU, not the affinity) and when
- * it is enabled again: a task in an endangering section then leaves an RT CPU. */
+/* Also called at a switch with migration disabled (a mask of one CPU, not the affinity) and when it
+ * is enabled again. If @p runs, ops.stopping and ops.running enclose the call. */
 void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
-	struct artis_cpu *c = cpu_of(cpu_of_task(p));
 	struct artis_task *t = task_of(p);
 
 	if (!t || bpf_cpumask_weight(cpumask) != p->nr_cpus_allowed)
@@ -83,14 +82,6 @@ void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpuma
 	task_note_affinity(t, cpumask);
 	if (unlikely(t->rt1))
 		tell_news(p, ARTIS_NEWS_AFFINITY);
-	if (!scx_bpf_task_running(p) || c->curr_pid != p->pid)
-		return;
-	c->movable = t->nrt_groups && !is_kernel_task(p);
-	if (c->kind != ARTIS_CPU_RT || !c->movable)
-		return;
-	find_section(c, p);
-	if (c->section >= ARTIS_SECTION_CALL)
-		scx_bpf_kick_cpu(cpu_of_task(p), SCX_KICK_PREEMPT);
 }
 
 s32 BPF_STRUCT_OPS(artis_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)

@@ -2,14 +2,15 @@
 /* A task starts and stops on a CPU. Both callbacks may run on another CPU than that of the task. */
 #pragma once
 
-/* @p may not be on this RT CPU: it cannot migrate, the user has just forbidden it RT CPUs, or
- * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can. */
+/* @p may not be on this RT CPU: it could not migrate, the user has just forbidden it RT CPUs, or
+ * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can: also from
+ * within migrate_enable(), which has given it its CPUs back and counts down next. */
 static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, struct artis_task *t,
 					struct task_struct *p)
 {
 	if (in_charge && t->section >= ARTIS_SECTION_CALL)
 		c->section_since_ns = scx_bpf_now();
-	if (is_migration_disabled(p))
+	if (is_migration_disabled(p) && p->cpus_ptr != &p->cpus_mask)
 		return;
 	count(ARTIS_STAT_EVICTION);
 	c->evict_cause = artis_cause(t->section, t->section_nr);
