@@ -45,6 +45,13 @@ struct artis_rt_share { /* of a CPU: exponential average, see policy/rt_share.h 
 	u64 total_ns; /* all time in rt/dl tasks up to updated_ns */
 };
 
+/* Steps of a CPU that goes offline (docs/decisions/0024-hotplug.md); 0: it does not. */
+enum artis_gone {
+	ARTIS_GONE_LEAVES = 1, /* it is to be active no more */
+	ARTIS_GONE_EMPTY = 2, /* its own queue is empty, and it dispatches no more */
+	ARTIS_GONE_DEAD = 3, /* it takes no more interrupts, from soon on */
+};
+
 struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to spare RT0 misses */
 	/* written by this CPU: what the kernel-entry hook touches */
 	u32 attempts; /* of the task here since it was last charged */
@@ -74,7 +81,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	struct artis_clock own __attribute__((aligned(64))); /* of tasks that may run here only */
 	u64 own_offset; /* a time on it less the same time on the bound clock of the group */
 	u32 own_nr; /* runnable tasks that may run here only */
-	u32 gone; /* 1: it goes offline; 2: and its own queue is empty. It may still be called online */
+	u32 gone; /* enum artis_gone; the kernel may still call it online */
 	u32 core_rt; /* SMT, lowest CPU of a core: CPUs of the core that run an rt/dl task now */
 	/* written by this CPU: real-time share, and the rt/dl task seen last, at a tick or its end */
 	struct artis_rt_share rt __attribute__((aligned(64)));

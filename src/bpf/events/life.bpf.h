@@ -120,6 +120,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(artis_init)
 		err = scx_bpf_create_dsq(dsq_of(ARTIS_QUEUE_OWN, cpu), -1);
 		if (err)
 			return err;
+		if (policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == ARTIS_CPU_ABSENT)
+			cpu_of(cpu)->gone = ARTIS_GONE_EMPTY; /* until it is active */
 	}
 	return 0;
 }

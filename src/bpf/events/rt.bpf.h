@@ -18,12 +18,13 @@ static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
 }
 
 /* Does the task on @c leave its account open while real-time tasks run, which wait otherwise? It
- * stays beneath them in the local queue, or returns to its queue as it is. */
+ * stays beneath them in the local queue, or returns to its queue as it is. Not on a CPU that goes:
+ * where it is not active, the kernel gives what it puts back a slice, which is to be set anew. */
 static __always_inline bool goes_beneath(const struct artis_cpu *c)
 {
 	return put_back != ARTIS_PUT_BACK_EAGER && c->rt.in_rt && likely(!c->curr_rt1) &&
 	       likely(!c->evict_cause) && likely(!c->section_since_ns) &&
-	       likely(!watches(ARTIS_WATCH_TASKS));
+	       likely(!watches(ARTIS_WATCH_TASKS)) && likely(!c->gone);
 }
 
 /* Closes the account of @p, which runs elsewhere or after another task. Returns 0. */

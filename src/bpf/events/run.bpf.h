@@ -66,7 +66,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_rt1 = t->rt1;
 	c->movable = t->nrt_groups && !is_kernel_task(p);
 	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
-	if (t->slice_rt != (rt && t->queue == ARTIS_QUEUE_CALM) || unlikely(dispatches_no_more(c)))
+	if (t->slice_rt != (rt && t->queue == ARTIS_QUEUE_CALM) ||
+	    unlikely(c->gone >= ARTIS_GONE_EMPTY))
 		set_slice(p, t, cpu);
 	if (!rt) {
 		if (c->kind == ARTIS_CPU_NRT)

@@ -121,7 +121,7 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		f.pinned = is_nrt_cpu(cpu);
 	f.inside = is_inside(t->section, woken);
 	queue = note_facts(&f, p, t);
-	if (unlikely(queue == ARTIS_QUEUE_OWN))
+	if (unlikely(queue == ARTIS_QUEUE_OWN) || unlikely(is_dead()))
 		enqueue_own(p, t, cpu, enq_flags);
 	else
 		enqueue_group(p, t, &f, queue, enq_flags);

@@ -202,19 +202,21 @@ static __always_inline bool is_last_nrt(s32 cpu)
 	return nrt && cpu_of(cpu)->kind == ARTIS_CPU_NRT && bpf_cpumask_weight(cast_mask(nrt)) == 1;
 }
 
-static __always_inline bool deactivates(int idx)
-{
-	return idx == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_ACTIVE);
-}
+#define is_step(idx, state) ((idx) == (int)bpf_core_enum_value(enum cpuhp_state, state))
 
-/* sched_cpu_deactivate(), kernel/sched/core.c, begins on @cpu: the kernel dispatches there no more
- * and waits for a grace period, also for readers in the queue of the CPU, before ops.cpu_offline. */
+/* Before sched_cpu_deactivate(), kernel/sched/core.c, runs on @cpu: the kernel then dispatches there
+ * no more and waits for a grace period, also for readers in the queue of the CPU, before
+ * ops.cpu_offline. And before takedown_cpu(), kernel/cpu.c, which has it stop. */
 SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 {
-	if (!deactivates(idx) || target >= idx)
+	if (target >= idx)
 		return 0;
-	cpu_of(cpu)->gone = 1;
+	if (is_step(idx, CPUHP_TEARDOWN_CPU))
+		cpu_of(cpu)->gone = ARTIS_GONE_DEAD;
+	if (!is_step(idx, CPUHP_AP_ACTIVE))
+		return 0;
+	cpu_of(cpu)->gone = ARTIS_GONE_LEAVES;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT); /* ops.dispatch empties the queue */
 	return 0;
 }
@@ -223,7 +225,7 @@ int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
 {
-	if (deactivates(idx) && ret)
+	if (ret && is_step(idx, CPUHP_AP_ACTIVE))
 		cpu_of(cpu)->gone = 0;
 	return 0;
 }
@@ -239,7 +241,7 @@ void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 		partition_gen++;
 	}
 	empty_own(cpu);
-	cpu_of(cpu)->gone = 2;
+	cpu_of(cpu)->gone = ARTIS_GONE_EMPTY;
 	sweep_all();
 	/* a kick of @cpu since it became inactive was in vain */
 	bpf_for(other, 0, policy.nr_cpus) {

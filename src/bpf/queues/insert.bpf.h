@@ -98,15 +98,21 @@ static __always_inline void preempt(s32 cpu)
 	count(ARTIS_STAT_PREEMPT);
 }
 
-/* For tasks that may run on @cpu only, for now or for good. */
+static __always_inline bool is_dead(void)
+{
+	return this_cpu()->gone == ARTIS_GONE_DEAD;
+}
+
+/* For tasks that may run on @cpu only, for now or for good, or that a dead CPU wakes. */
 static __always_inline void enqueue_own(struct task_struct *p, struct artis_task *t, s32 cpu,
 					u64 enq_flags)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
 	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
-	if (unlikely(c->gone ==
-		     2)) { /* not before: tasks of the local queue keep from a dispatch */
+	/* not before EMPTY: tasks of the local queue keep from a dispatch. A kick by a dead CPU would
+	 * stay pending, and with it all later ones of that CPU, also when it has come back */
+	if (unlikely(c->gone >= ARTIS_GONE_EMPTY) || unlikely(is_dead())) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
 		return;
 	}

@@ -62,17 +62,11 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	look_at(l, c, ARTIS_QUEUE_CALM, group, calm, compare);
 }
 
-/* @c is not active, or about to be, and what waited for it has been moved to its local queue. */
-static __always_inline bool dispatches_no_more(const struct artis_cpu *c)
-{
-	return c->gone == 2 || c->kind == ARTIS_CPU_ABSENT;
-}
-
 /* Of @p on @cpu: tasks are queued with that of an NRT CPU. Where the slice of cpuhp/N ends on a CPU
  * that is not active, put_prev_task_scx() queues it (SCX_OPS_ENQ_LAST), and nothing wakes the CPU. */
 static __always_inline void set_slice(struct task_struct *p, struct artis_task *t, s32 cpu)
 {
-	if (unlikely(dispatches_no_more(cpu_of(cpu))) && is_kernel_task(p)) {
+	if (unlikely(cpu_of(cpu)->gone >= ARTIS_GONE_EMPTY) && is_kernel_task(p)) {
 		scx_bpf_task_set_slice(p, SCX_SLICE_INF);
 		return;
 	}
@@ -220,9 +214,9 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 	bool returns = false, taken;
 	u32 queue = 0, next, i;
 
-	if (unlikely(c->gone)) {
+	if (unlikely(c->gone == ARTIS_GONE_LEAVES)) {
 		empty_own(cpu);
-		c->gone = 2;
+		c->gone = ARTIS_GONE_EMPTY;
 	}
 	if (prev && is_queued(prev)) {
 		t = task_of(prev);
