@@ -15,11 +15,13 @@ char _license[] SEC("license") = "GPL";
 
 /* the task, as the kernel calls its thread id */
 u32 watched_pid;
-/* when the interrupt of each CPU's timer began last, ns */
+/* when the interrupt of each CPU's timer began last, ns; and whether it was the tick, too */
 u64 timer_ns[OBS_MAX_CPUS];
+bool ticks[OBS_MAX_CPUS];
 /* that of the one which woke the task up, ns */
 u64 woken_ns;
-/* how many wake-ups there were; how long the first OBS_WAKES of them took, ns, and where */
+/* how many wake-ups there were, without those by the interrupt of a tick: how many these are says
+ * only how the task's sleep lies to the tick; how long the first OBS_WAKES took, ns, and where */
 u32 nr_wakes;
 u64 wake_ns[OBS_WAKES];
 u32 wake_cpu[OBS_WAKES];
@@ -29,8 +31,20 @@ int BPF_PROG(timer_begins, int vector)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 
-	if (cpu < OBS_MAX_CPUS)
+	if (cpu < OBS_MAX_CPUS) {
 		timer_ns[cpu] = bpf_ktime_get_ns();
+		ticks[cpu] = false;
+	}
+	return 0;
+}
+
+SEC("fentry/sched_tick")
+int BPF_PROG(timer_ticks)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	if (cpu < OBS_MAX_CPUS)
+		ticks[cpu] = true;
 	return 0;
 }
 
@@ -48,13 +62,13 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(wakes_up, struct pt_regs *regs, long ret)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
-	u32 nr = nr_wakes;
+	u32 nr = nr_wakes, cpu = bpf_get_smp_processor_id();
 
 	if (p->pid != watched_pid || regs->orig_ax != NR_CLOCK_NANOSLEEP || !woken_ns)
 		return 0;
-	if (nr < OBS_WAKES) {
+	if (nr < OBS_WAKES && cpu < OBS_MAX_CPUS && !ticks[cpu]) {
 		wake_ns[nr] = bpf_ktime_get_ns() - woken_ns;
-		wake_cpu[nr] = bpf_get_smp_processor_id();
+		wake_cpu[nr] = cpu;
 		nr_wakes = nr + 1;
 	}
 	woken_ns = 0;
