@@ -4,7 +4,7 @@
  * daemon and a fork of a changed task make a record, and no record claims more than the kernel
  * has granted the task. */
 #include <scx/common.bpf.h>
-#include "abi/change.h"
+#include "abi/abi.h"
 #include "config/sched.bpf.h"
 
 char _license[] SEC("license") = "GPL";

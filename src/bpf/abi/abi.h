@@ -1,11 +1,264 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Everything that both BPF and Rust read; the input of bindgen. */
+/* Everything that both BPF and Rust read; the input of bindgen. src/userspace/model/describe.rs
+ * describes each counter; tests/documents/contract.rs fails if one is not incremented. */
 #pragma once
 #include "consts.h"
-#include "hist.h"
-#include "stat.h"
 #include "task.h"
-#include "record.h"
-#include "news.h"
-#include "follow.h"
-#include "change.h"
+
+enum artis_stat {
+	ARTIS_STAT_ATTEMPT_CALL, /* endangering entries by tasks that could migrate, on any CPU */
+	ARTIS_STAT_ATTEMPT_FAULT,
+	ARTIS_STAT_ATTEMPT_DEATH, /* by a signal that ends the task */
+	ARTIS_STAT_EVICTION, /* migrations asked for because of an attempt on an RT CPU */
+	ARTIS_STAT_BODY_ON_RT, /* endangering bodies that ended on an RT CPU: must be 0 */
+	ARTIS_STAT_EXEMPT_KTHREAD, /* tasks exempt from eviction */
+	ARTIS_STAT_EXEMPT_MIGRATION_DISABLED,
+	ARTIS_STAT_EXEMPT_PINNED,
+	ARTIS_STAT_EXEMPT_EXITING,
+	ARTIS_STAT_EXEMPT_NEW,
+	ARTIS_STAT_EXEMPT_EXEC,
+	ARTIS_STAT_PLACE_IDLE, /* runnable tasks sent straight to an idle NRT CPU */
+	ARTIS_STAT_PLACE_BOUND, /* to a queue of enum artis_queue */
+	ARTIS_STAT_PLACE_CALM,
+	ARTIS_STAT_PLACE_FOLLOW, /* a consumer, to where its producers ran */
+	ARTIS_STAT_PLACE_OWN,
+	ARTIS_STAT_TAKE_RT, /* an RT CPU took a task from the calm queue */
+	ARTIS_STAT_TAKE_GROUP, /* a CPU took a task from a queue of another group */
+	ARTIS_STAT_RT1_PREEMPT, /* preemptions for an RT1+ task */
+	ARTIS_STAT_RT1_THROTTLE, /* RT1+ tasks used up their share of a second of a CPU */
+	ARTIS_STAT_MOVE_RT, /* a task that may leave came from an NRT CPU and runs on an RT CPU */
+	ARTIS_STAT_WASTED, /* such moves that an eviction ended before the task had run for C */
+	ARTIS_STAT_REENQUEUE, /* tasks put back because an RT or DL task took their CPU */
+	ARTIS_STAT_PREEMPT, /* preemptions of an NRT CPU for a woken or evicted task */
+	ARTIS_NR_STATS,
+};
+
+struct artis_clock { /* of the tasks of one queue (policy/fair.h) */
+	u64 vtime; /* ns at weight 100 */
+	u64 weight; /* sum of the runnable tasks, running ones included */
+};
+
+struct artis_rt1_budget { /* run time of RT1+ tasks on one CPU in the present second, 2^30 ns */
+	u32 second;
+	u32 used_ns;
+};
+
+#define ARTIS_SHARE_SHIFT 30 /* fraction bits of a share */
+#define ARTIS_SHARE_ONE (1U << ARTIS_SHARE_SHIFT)
+
+struct artis_rt_share { /* of a CPU: exponential average, see policy/rt_share.h */
+	u32 avg; /* at updated_ns, in units of 1 / ARTIS_SHARE_ONE */
+	u32 in_rt; /* rt/dl tasks run, without a break since since_ns */
+	u64 since_ns;
+	u64 updated_ns; /* when one ended last */
+	u64 total_ns; /* all time in rt/dl tasks up to updated_ns */
+};
+
+struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to spare RT0 misses */
+	/* written by this CPU: what the kernel-entry hook touches */
+	u32 attempts; /* of the task here since it was last charged */
+	u8 door; /* enum artis_section that registers do not tell: fault or death; else 0 */
+	u8 kind; /* enum artis_cpu_kind; written with a new partition */
+	u8 ext_running; /* an ext task runs here */
+	u8 movable; /* that task may leave an RT CPU */
+	u64 first_attempt_ns; /* the first of those attempts */
+	u64 section_since_ns; /* on RT CPUs: start of the section that leads to an eviction; or 0 */
+	u32 evict_cause; /* enum artis_causes: why the task has to leave this RT CPU; or 0 */
+	u8 began_in; /* enum artis_section in which it began to run; below, at the last look */
+	u8 section;
+	u8 releasing; /* in ops.cpu_release, which puts tasks back through ops.enqueue */
+	u8 makes_way; /* the task here is in the mask of those that make way (ledger/cpu.bpf.h) */
+	u32 section_nr; /* system-call number of the section */
+	u32 looks_at; /* which other group it looks at next */
+	struct artis_rt1_budget rt1;
+	/* written by this CPU at context switches, read by others: the ext task that runs here */
+	u64 curr_order __attribute__((aligned(64))); /* its place in the order when it began */
+	u32 curr_pid; /* thread id, 0: none */
+	u32 curr_rt1; /* RT1+ priority, 0: an NRT task */
+	u64 power; /* what the group power_of was told at power_ns, 30 fraction bits (policy/load.h) */
+	u64 power_ns;
+	u32 power_of;
+	u64 passed_ns[ARTIS_NR_QUEUES]; /* since when it passes over a queue; 0: it does not */
+	/* written by any CPU */
+	struct artis_clock own __attribute__((aligned(64))); /* of tasks that may run here only */
+	u64 own_offset; /* a time on it less the same time on the bound clock of the group */
+	u32 own_nr; /* runnable tasks that may run here only */
+	u32 gone; /* 1: it goes offline; 2: and its own queue is empty. It may still be called online */
+	u32 core_rt; /* SMT, lowest CPU of a core: CPUs of the core that run an rt/dl task now */
+	/* written by this CPU: real-time share, and the rt/dl task seen last, at a tick or its end */
+	struct artis_rt_share rt __attribute__((aligned(64)));
+	u32 rt_pid;
+	u32 rt_policy; /* SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6 */
+	char rt_comm[16];
+	u64 run_since_ns; /* while tasks are watched: when the run of an rt/dl task began, and its id */
+	u32 run_pid;
+	/* the ext task that waits in the local queue for the end of real-time tasks, as ops.stopping
+	 * left it; 0: none */
+	u32 beneath_pid;
+	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
+	u64 residence_max_ns;
+	u64 ext_ns; /* time in ext tasks */
+	u32 own_queued; /* length of its own queue when last sampled */
+	u32 pad3;
+	u64 stat[ARTIS_NR_STATS];
+	struct artis_hist residence; /* the sections of residence_ns by length */
+	struct artis_hist arrival; /* NRT CPU, watched: evictions by time from attempt to run */
+	u64 records; /* written; below, lost for lack of room, and over budget */
+	u64 records_lost;
+	u64 records_over;
+	u32 budget_second; /* the second (2^30 ns) of the budget, and what is left of it */
+	u32 budget_left;
+	u32 took; /* how the next task here came: enum artis_stat + 1; 0: see its own `why` */
+	u32 pad2;
+} __attribute__((aligned(64)));
+
+/* What a task on a CPU does in the kernel; from CALL on it endangers. */
+enum artis_section {
+	ARTIS_SECTION_NONE = 0,
+	ARTIS_SECTION_SLEEPING = 1, /* a call of the sleeping class */
+	ARTIS_SECTION_CALL = 2, /* an endangering call */
+	ARTIS_SECTION_FAULT = 3, /* a page fault */
+	ARTIS_SECTION_DEATH = 4, /* the death by a signal, which does not return */
+};
+
+struct artis_sample { /* result of artis_sample() (BPF_PROG_RUN) */
+	u64 now_ns; /* by the clock of all *_ns fields of struct artis_cpu */
+};
+
+/* Records of the ring buffer and of recordings. A record may grow at its end only; its version is
+ * incremented when the meaning of earlier fields changes. */
+enum artis_record_kind {
+	ARTIS_RECORD_TASK = 1, /* totals of one task until now */
+	ARTIS_RECORD_EVICTION = 2, /* one eviction, from the attempt to the NRT CPU */
+	ARTIS_RECORD_MOVE = 3, /* a task begins to run on another CPU than before */
+	ARTIS_RECORD_RUN = 4, /* one run of a task on a CPU */
+	/* by the daemon, as JSON (src/userspace/feed) */
+	ARTIS_RECORD_BEGIN = 64, /* the machine and the policy; first in any stream */
+	ARTIS_RECORD_READING = 65, /* the CPUs; ends an interval */
+	ARTIS_RECORD_LOST = 66, /* records that did not reach this stream */
+};
+
+#define ARTIS_RECORD_VERSION 3 /* new numbers of enum artis_stat; shorter totals of tasks */
+
+/* Bits of `watching`. */
+enum artis_watch {
+	ARTIS_WATCH_TASKS = 1, /* totals of each task */
+	ARTIS_WATCH_EVENTS = 2, /* evictions and moves, one by one */
+	ARTIS_WATCH_RUNS = 4, /* runs, one by one */
+};
+
+struct artis_record {
+	u16 kind; /* enum artis_record_kind */
+	u16 version;
+	u32 size; /* of the whole record, bytes */
+	u64 time_ns; /* when it was written, the scheduler's clock */
+};
+
+struct artis_task_record {
+	struct artis_record head;
+	u32 pid;
+	u32 tgid;
+	char comm[16];
+	u64 start_ns; /* since boot; tells apart tasks that had the same id */
+	u64 exec_ns; /* p->se.sum_exec_runtime */
+	u32 policy; /* SCHED_*, see sched(7) */
+	s32 prio; /* effective, as in the kernel: below 0 dl, below 100 rt, else 120 + nice */
+	s32 normal_prio; /* without boosts, the same unit */
+	s32 nice;
+	s32 cpu; /* where it runs or ran last */
+	u8 kernel; /* a kernel thread, or a thread that a process lends to the kernel */
+	u8 exited; /* this is its last record */
+	u8 runnable; /* it runs, or waits for a CPU */
+	u8 calm; /* it is calm now */
+	u8 movable; /* its affinity holds an NRT CPU; below, an RT CPU */
+	u8 rt_allowed;
+	u8 section; /* enum artis_section while it did not run */
+	u8 rt1; /* RT1+ priority, 0: none */
+	u32 section_nr; /* system-call number of the section */
+	u32 nr_cpus_allowed;
+	u32 weight; /* 100: nice 0 */
+	struct artis_history history;
+	struct artis_task_stats stats;
+};
+
+struct artis_event_record { /* an eviction, a move, or a run; it ends at head.time_ns */
+	struct artis_record head;
+	u32 pid;
+	u32 what; /* EVICTION: enum artis_causes; MOVE: enum artis_stat, ARTIS_NR_STATS: kernel */
+	u16 from;
+	u16 to;
+	u32 rt; /* RUN: of a real-time task */
+	char comm[16];
+	u64 begin_ns; /* EVICTION: attempt; MOVE: when it began to wait; RUN: when it began */
+	u64 left_ns; /* EVICTION: when it left the RT CPU */
+};
+
+struct artis_walk { /* BPF_PROG_RUN: input `all`, the rest is output */
+	u32 all; /* write a record of each task, not only of those that ran */
+	u32 tasks; /* tasks seen */
+	u32 written; /* records written */
+	u32 pad;
+};
+
+/* Events by which the daemon classifies tasks: in a ring buffer that no statistics can fill. The
+ * kinds are bits of `news_wanted`. */
+enum artis_news_kind {
+	ARTIS_NEWS_FORK = 1, /* new; inherits the class of its parent unless told otherwise */
+	ARTIS_NEWS_FORK_RT = 2, /* new, and of a real-time class */
+	ARTIS_NEWS_EXEC = 4,
+	ARTIS_NEWS_NAME = 8, /* it gets another name */
+	ARTIS_NEWS_CGROUP = 16, /* it, or its whole process, has moved to another cgroup */
+	ARTIS_NEWS_TO_RT = 32, /* it has become SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
+	ARTIS_NEWS_FROM_RT = 64, /* it has come back to the ext class */
+	ARTIS_NEWS_AFFINITY = 128, /* the affinity of an RT1+ or real-time task has changed */
+	ARTIS_NEWS_POLICY = 256, /* a call has set the policy of such a task */
+};
+
+struct artis_news {
+	u64 time_ns;
+	u32 pid;
+	u32 tgid;
+	u32 kind; /* one of enum artis_news_kind */
+	u32 all_threads; /* CGROUP: all threads of the process are meant */
+	char comm[16]; /* NAME: the new name */
+	s32 policy; /* POLICY: what the call asked for; -1: the policy that it had */
+	u32 priority;
+	s32 nice;
+	u32 reset_on_fork;
+};
+
+/* What the daemon changes of tasks outside the scheduler (docs/adoption.md). */
+enum artis_change_limits {
+	ARTIS_CHANGE_VERSION = 2, /* incremented when a struct here changes: the maps are pinned */
+	ARTIS_MAX_CHANGES = 16384, /* records at most; 3.5 MiB of memory */
+	ARTIS_CPU_WORDS = ARTIS_MAX_CPUS / 64,
+};
+
+enum artis_change_kind {
+	ARTIS_CHANGE_ADOPTED = 1, /* the daemon took its real-time policy away */
+	ARTIS_CHANGE_CONFINED = 2, /* the daemon bound it to fewer CPUs */
+};
+
+struct artis_change {
+	u32 tid; /* thread id */
+	u32 kind; /* enum artis_change_kind */
+	u64 start_ticks; /* start of the task, clock ticks since boot, as in /proc/PID/stat */
+	u32 policy; /* ADOPTED: SCHED_FIFO or SCHED_RR, its priority, and SCHED_RESET_ON_FORK */
+	u32 priority;
+	u32 reset_on_fork;
+	u32 nr_to; /* CONFINED: number of CPUs it is bound to; below, those allowed before */
+	u64 from[ARTIS_CPU_WORDS]; /* bit n is CPU n */
+};
+
+struct artis_keeper { /* the only element of its map */
+	u32 version; /* ARTIS_CHANGE_VERSION of the daemon that made the maps */
+	u32 tgid; /* process whose calls change no record; 0: it has ended */
+	u32 lost; /* children without a record because the map was full */
+	u32 pad;
+};
+
+struct artis_aim { /* the task that the keeper's next call means; the only element of its map */
+	u32 tid;
+	u32 pad;
+	u64 start_ticks; /* as in struct artis_change */
+};

@@ -2,7 +2,15 @@
 /* Policy constants, which BPF only reads: the daemon decides all of them (src/userspace/config). It
  * writes the `policy` map before it attaches, and single words while it runs (scx_artis ctl). */
 #pragma once
-#include "types.h"
+#ifndef __VMLINUX_H__ /* bindgen and compilers of the host; BPF has these from vmlinux.h */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed int s32;
+typedef signed long long s64;
+#include <stdbool.h>
+#endif
 
 enum artis_limits {
 	ARTIS_MAX_CPUS = 1024, /* highest CPU id + 1; a power of two: the verifier needs masks */

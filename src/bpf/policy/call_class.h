@@ -2,8 +2,7 @@
 /* Which system calls are attempts (design: model section 3). The class of a call comes from Rust;
  * some calls also depend on an argument. Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
-#include "../abi/stat.h"
+#include "../abi/abi.h"
 
 /* linux/futex.h: the operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 #define ARTIS_FUTEX_CMD_MASK 0x7f

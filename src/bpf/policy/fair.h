@@ -3,7 +3,7 @@
  * at weight 100 (nice 0, default cgroup weight). The clock of a queue advances as the virtual time
  * of its tasks if they share by weight. Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
+#include "../abi/abi.h"
 
 #define ARTIS_WEIGHT_DEFAULT 100
 #define ARTIS_WEIGHT_MIN 1
@@ -11,12 +11,6 @@
 #define ARTIS_INV_WEIGHT_SHIFT 20
 #define ARTIS_LEAD_LIGHT_MAX 5 /* longest lead of a light task, in leads at weight 100 */
 #define ARTIS_CLOCK_WEIGHT_MAX 5000 /* weight per CPU beyond which a clock gets no slower */
-
-/* The clock of the tasks of one queue. */
-struct artis_clock {
-	u64 vtime; /* ns at weight 100 */
-	u64 weight; /* sum of the runnable tasks, running ones included */
-};
 
 /* Is time @a before @b, modulo 2^64? */
 static inline bool artis_before(u64 a, u64 b)

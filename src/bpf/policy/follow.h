@@ -2,8 +2,7 @@
 /* Task affinity: a consumer runs where its producers ran last (design: model section 8).
  * Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
-#include "../abi/follow.h"
+#include "../abi/abi.h"
 
 #define ARTIS_PID_BITS 22 /* PID_MAX_LIMIT */
 

@@ -2,7 +2,7 @@
 /* Histograms of times, a slot for each power of two from 0.5 us to 2 s. Pure: compiled for BPF and
  * for the host (tests/policy, which compares the bounds with src/userspace/model/hist.rs). */
 #pragma once
-#include "../abi/hist.h"
+#include "../abi/abi.h"
 
 /* Position of the highest set bit of @v, which is not 0. Without a loop, for the verifier. */
 static inline u32 artis_log2(u64 v)

@@ -3,7 +3,7 @@
  * inverse of what real-time tasks leave of its CPUs: 1 / (1 - RT) for one full CPU.
  * Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/stat.h"
+#include "../abi/abi.h"
 
 #define ARTIS_M_SHIFT 20 /* an integer M, as in the thesis's code, is 1 for any RT below 0.5 */
 #define ARTIS_M_CAP 65 /* largest M of one full CPU: the thesis caps RT at 0.9846 */

@@ -3,8 +3,7 @@
  * the last attempt, P, the mean interval, and the least of the last intervals in own run time: by
  * the clock any task that waits long looks calm. Pure: BPF and host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
-#include "../abi/task.h"
+#include "../abi/abi.h"
 
 /* Fraction bits of means. In whole ns a mean would stop 1 us off at weight 2047/2048 (rounding). */
 #define ARTIS_PERIOD_SHIFT 8

@@ -3,7 +3,7 @@
  * before all NRT tasks on any CPU: their order is a virtual time far before those of NRT tasks, so
  * that one queue holds both. Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
+#include "../abi/abi.h"
 
 /* Priorities; 0 is no RT1+ task, 99 is left to the kernel's threads. */
 #define ARTIS_RT1_MIN 1
@@ -26,12 +26,6 @@ static inline bool artis_is_rt1_order(u64 order)
 {
 	return order + ARTIS_RT1_FIRST < (u64)(ARTIS_RT1_MAX + 1) << ARTIS_RT1_PLACE_BITS;
 }
-
-/* Run time of RT1+ tasks on one CPU in the present second, which has 2^30 ns. */
-struct artis_rt1_budget {
-	u32 second;
-	u32 used_ns;
-};
 
 /* @pct percent of a second, ns; no limit from 100 on. */
 static inline u64 artis_rt1_pct_ns(u32 pct)

@@ -3,7 +3,7 @@
  * task runs", exact at each switch (the thesis samples each ms): it or its complement decays by
  * e^(-dt/tau). 10^4 roundings a second stay below 10^-5. Pure: BPF and host (tests/policy). */
 #pragma once
-#include "../abi/stat.h"
+#include "../abi/abi.h"
 
 #define ARTIS_SHARE_RATE_Q20 12994642ULL /* 2^32 / (500 ms * ln 2), with 20 more fraction bits */
 #define ARTIS_LN2_Q32 2977044472ULL
