@@ -9,30 +9,21 @@
 struct artis_cpu cpus[ARTIS_MAX_CPUS] SEC(".bss.cpus");
 struct artis_topology topology SEC(".data.topology");
 
-struct artis_masks {
-	struct bpf_cpumask __kptr *nrt;
-	struct bpf_cpumask __kptr *rt;
-	struct bpf_cpumask __kptr *calm_nrt; /* running a calm task, which makes way for others */
-	struct bpf_cpumask __kptr *calm_rt;
+struct artis_mask {
+	struct bpf_cpumask __kptr *cpus;
 };
 
-#define ARTIS_MASKS_ALL ARTIS_MAX_GROUPS /* the key for the whole machine; others are groups */
+/* The NRT CPUs of each group and of the whole machine, then so the RT CPUs, and those of either that
+ * run a calm task, which makes way for others; then of each CPU one for intermediate results. */
+#define ARTIS_MASKS_ALL ARTIS_MAX_GROUPS /* the whole machine as a group */
+#define ARTIS_MASKS (ARTIS_MAX_GROUPS + 1)
+#define ARTIS_MASKS_SCRATCH (4 * ARTIS_MASKS)
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ARTIS_MAX_GROUPS + 1);
+	__uint(max_entries, ARTIS_MASKS_SCRATCH + ARTIS_MAX_CPUS);
 	__type(key, u32);
-	__type(value, struct artis_masks);
+	__type(value, struct artis_mask);
 } masks SEC(".maps");
-
-struct artis_scratch {
-	struct bpf_cpumask __kptr *mask; /* for intermediate results */
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct artis_scratch);
-} scratch SEC(".maps");
 
 static __always_inline struct artis_cpu *cpu_of(s32 cpu)
 {
@@ -88,29 +79,23 @@ static __always_inline bool shares_core(s32 cpu)
 	return smt && *core_rt_of(cpu); /* with a real-time task on another thread */
 }
 
-static __always_inline struct artis_masks *masks_of(u32 group)
+static __always_inline struct bpf_cpumask *mask_nr(u32 nr)
 {
-	return bpf_map_lookup_elem(&masks, &group);
+	struct artis_mask *m = bpf_map_lookup_elem(&masks, &nr);
+
+	return m ? m->cpus : NULL;
 }
 
 /* CPUs of @kind in @group or ARTIS_MASKS_ALL; NULL only before artis_set_partition(). */
 static __always_inline struct bpf_cpumask *mask_of(u32 group, u32 kind)
 {
-	struct artis_masks *m = masks_of(group);
-
-	if (!m)
-		return NULL;
-	return kind == ARTIS_CPU_RT ? m->rt : m->nrt;
+	return mask_nr((kind == ARTIS_CPU_RT) * ARTIS_MASKS + group);
 }
 
 /* Those of them that run a calm task. */
 static __always_inline struct bpf_cpumask *calm_of(u32 group, u32 kind)
 {
-	struct artis_masks *m = masks_of(group);
-
-	if (!m)
-		return NULL;
-	return kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
+	return mask_nr((2 + (kind == ARTIS_CPU_RT)) * ARTIS_MASKS + group);
 }
 
 static __always_inline const struct cpumask *nrt_mask(void)

@@ -4,65 +4,28 @@
 
 u32 hotplug_seq SEC(".data.watch"); /* moves with each hotplug: the daemon makes a new partition */
 
-/* Sets *@slot to the CPUs of @kind in @group or ARTIS_MASKS_ALL; to none for ARTIS_CPU_ABSENT. */
-static __always_inline int mask_create(struct bpf_cpumask **slot, u32 group, u8 kind)
+/* Makes @nr of the masks of the next partition. */
+static __noinline int mask_create(u32 nr)
 {
-	struct bpf_cpumask *mask = bpf_cpumask_create();
-	u32 cpu;
+	struct artis_mask *m = bpf_map_lookup_elem(&masks, &nr);
+	u32 group = nr % ARTIS_MASKS, cpu;
+	u32 kind = ARTIS_CPU_NRT + nr / ARTIS_MASKS; /* no CPU is of one beyond RT */
+	struct bpf_cpumask *mask;
 
+	if (!m || (nr >= ARTIS_MASKS_SCRATCH && m->cpus)) /* a scratch mask stays */
+		return 0;
+	mask = bpf_cpumask_create();
 	if (!mask)
 		return -ENOMEM;
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (kind != ARTIS_CPU_ABSENT &&
-		    policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == kind &&
+		if (policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == kind &&
 		    (group == ARTIS_MASKS_ALL || group_of(cpu) == group))
 			bpf_cpumask_set_cpu(cpu, mask);
 	}
-	mask = bpf_kptr_xchg(slot, mask);
+	mask = bpf_kptr_xchg(&m->cpus, mask);
 	if (mask)
 		bpf_cpumask_release(mask);
 	return 0;
-}
-
-static __noinline int group_mask_create(u32 group, u32 which)
-{
-	struct artis_masks *m = masks_of(group);
-
-	if (!m)
-		return -ENOENT;
-	switch (which) {
-	case 0:
-		return mask_create(&m->nrt, group, ARTIS_CPU_NRT);
-	case 1:
-		return mask_create(&m->rt, group, ARTIS_CPU_RT);
-	case 2:
-		return mask_create(&m->calm_nrt, group, ARTIS_CPU_ABSENT);
-	default:
-		return mask_create(&m->calm_rt, group, ARTIS_CPU_ABSENT);
-	}
-}
-
-static __noinline int scratch_create(u32 cpu)
-{
-	u32 zero = 0;
-	struct artis_scratch *s = bpf_map_lookup_percpu_elem(&scratch, &zero, cpu);
-
-	if (!s || s->mask) /* no such CPU, or it has one */
-		return 0;
-	return mask_create(&s->mask, ARTIS_MASKS_ALL, ARTIS_CPU_ABSENT);
-}
-
-u32 masks_made; /* of the next partition: four for each group, then one for each CPU */
-
-static __noinline int next_mask(void)
-{
-	u32 group = masks_made / 4, groups = ARTIS_MAX_GROUPS + 1;
-
-	if (group < groups)
-		return group_mask_create(group, masks_made % 4);
-	if (masks_made - 4 * groups < policy.nr_cpus)
-		return scratch_create(masks_made - 4 * groups);
-	return 1; /* all are made */
 }
 
 static __noinline void take_over_partition(void)
@@ -91,22 +54,22 @@ static __noinline void take_over_partition(void)
 	partition_gen++;
 }
 
+u32 masks_made; /* of the next partition */
+
 /* Run by the daemon after it has written policy.cpu_kind and the topology, until it returns 0: on
  * PREEMPT_RT a thread refills the allocator, and a second mask in a row gets -ENOMEM (ops.init). */
 SEC("syscall")
 int artis_set_partition(void *ctx)
 {
-	int err = 0;
-	u32 i;
+	u32 nr;
+	int err;
 
-	bpf_for(i, 0, 4 * (ARTIS_MAX_GROUPS + 1) + ARTIS_MAX_CPUS) {
-		err = next_mask();
+	bpf_for(nr, masks_made, ARTIS_MASKS_SCRATCH + policy.nr_cpus) {
+		err = mask_create(nr);
 		if (err)
-			break;
+			return err;
 		masks_made++;
 	}
-	if (err < 0)
-		return err;
 	masks_made = 0;
 	take_over_partition();
 	return 0;
@@ -181,18 +144,16 @@ int artis_look_again(void *ctx)
 	return 0;
 }
 
-static __always_inline void clear_in(struct bpf_cpumask *of, u32 cpu)
-{
-	if (of)
-		bpf_cpumask_clear_cpu(cpu, of);
-}
-
 static __noinline void mask_out(u32 group, u32 cpu)
 {
-	clear_in(mask_of(group, ARTIS_CPU_NRT), cpu);
-	clear_in(mask_of(group, ARTIS_CPU_RT), cpu);
-	clear_in(calm_of(group, ARTIS_CPU_NRT), cpu);
-	clear_in(calm_of(group, ARTIS_CPU_RT), cpu);
+	u32 i;
+
+	bpf_for(i, 0, 4) {
+		struct bpf_cpumask *mask = mask_nr(i * ARTIS_MASKS + group);
+
+		if (mask)
+			bpf_cpumask_clear_cpu(cpu, mask);
+	}
 }
 
 static __always_inline bool is_last_nrt(s32 cpu)

@@ -6,17 +6,13 @@
 static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 							struct bpf_cpumask *of, bool all)
 {
-	struct artis_scratch *s;
 	struct bpf_cpumask *mask;
-	u32 zero = 0;
 
 	if (likely(all))
 		return cast_mask(of);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	mask = s ? s->mask : NULL;
-	if (!mask)
-		return NULL;
-	bpf_cpumask_and(mask, cast_mask(of), p->cpus_ptr);
+	mask = mask_nr(ARTIS_MASKS_SCRATCH + bpf_get_smp_processor_id());
+	if (mask)
+		bpf_cpumask_and(mask, cast_mask(of), p->cpus_ptr);
 	return cast_mask(mask);
 }
 
