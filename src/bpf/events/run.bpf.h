@@ -12,7 +12,9 @@ static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, struct art
 	if (is_migration_disabled(p))
 		return;
 	count(ARTIS_STAT_EVICTION);
-	c->evict_cause = artis_cause(t->section, t->section_nr);
+	c->evict_cause = t->section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT :
+			 t->section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH :
+							     t->section_nr + 1;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 

@@ -10,7 +10,7 @@ static __always_inline bool is_compat_call(const struct task_struct *p)
 #elif defined(__SCX_TARGET_ARCH_arm64)
 	return p->thread_info.flags & (1UL << 22); /* TIF_32BIT, arch/arm64, asm/thread_info.h */
 #else
-	return false;
+#error "which registers tell the call of a task on this architecture?"
 #endif
 }
 
@@ -31,35 +31,21 @@ static __always_inline u32 section_of_call(const struct task_struct *p, u64 nr, 
 static __always_inline void find_section(struct artis_cpu *c, struct task_struct *p)
 {
 	const struct pt_regs *regs;
+	s64 nr;
 
 	c->section = c->door; /* a fault that sleeps, a death by a signal: no register tells */
-#if defined(__SCX_TARGET_ARCH_x86) || defined(__SCX_TARGET_ARCH_arm64)
 	if (c->door || is_kernel_task(p)) /* a kernel thread keeps registers of its parent's call */
 		return;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(p);
 #ifdef __SCX_TARGET_ARCH_x86
-	c->section_nr = regs->orig_ax;
-	if ((s64)regs->orig_ax < 0) /* entered by an interrupt or a fault */
-		return;
-	c->section = section_of_call(p, regs->orig_ax, regs->di, regs->si);
+	nr = regs->orig_ax;
 #else
-	c->section_nr = regs->syscallno;
-	if ((s32)regs->syscallno < 0)
-		return;
-	c->section = section_of_call(p, regs->syscallno, regs->orig_x0, regs->regs[1]);
+	nr = regs->syscallno;
 #endif
-#else
-	if (!c->door) /* the hooks of entry and return keep began_in */
-		c->section = c->began_in;
-#endif
-}
-
-static __always_inline void note_section(struct artis_cpu *c, u32 section, u64 nr)
-{
-#if !defined(__SCX_TARGET_ARCH_x86) && !defined(__SCX_TARGET_ARCH_arm64)
-	c->began_in = section; /* where find_section() reads no registers */
 	c->section_nr = nr;
-#endif
+	if (nr >= 0) /* else entered by an interrupt or a fault */
+		c->section = section_of_call(p, nr, PT_REGS_PARM1_SYSCALL(regs),
+					     PT_REGS_PARM2_SYSCALL(regs));
 }
 
 static __always_inline void residence_ends(struct artis_cpu *c)
