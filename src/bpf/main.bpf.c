@@ -17,8 +17,6 @@ char _license[] SEC("license") = "GPL";
 #include "report/door.bpf.h"
 #include "ledger/clock.bpf.h"
 #include "ledger/task.bpf.h"
-#include "ledger/cgroup.bpf.h"
-#include "ledger/follow.bpf.h"
 #include "ledger/section.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
@@ -32,13 +30,6 @@ char _license[] SEC("license") = "GPL";
 #include "events/class.bpf.h"
 #include "events/life.bpf.h"
 #include "ledger/partition.bpf.h"
-#include "report/sample.bpf.h"
-
-void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
-{
-	if (!rt_is_next(cpu))
-		dispatch(cpu_of(cpu), cpu, prev);
-}
 
 SCX_OPS_DEFINE(artis_ops,
 	       .select_cpu = (void *)artis_select_cpu,

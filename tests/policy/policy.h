@@ -12,4 +12,3 @@
 #include "policy/predict.h"
 #include "policy/room.h"
 #include "policy/rt1.h"
-#include "policy/rt_share.h"

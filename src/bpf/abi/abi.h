@@ -46,7 +46,7 @@ struct artis_rt1_budget { /* run time of RT1+ tasks on one CPU in the present se
 #define ARTIS_SHARE_SHIFT 30 /* fraction bits of a share */
 #define ARTIS_SHARE_ONE (1U << ARTIS_SHARE_SHIFT)
 
-struct artis_rt_share { /* of a CPU: exponential average, see policy/rt_share.h */
+struct artis_rt_share { /* of a CPU: exponential average, see policy/load.h */
 	u32 avg; /* at updated_ns, in units of 1 / ARTIS_SHARE_ONE */
 	u32 in_rt; /* rt/dl tasks run, without a break since since_ns */
 	u64 since_ns;

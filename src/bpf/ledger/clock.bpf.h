@@ -15,6 +15,14 @@ struct artis_group {
 } __attribute__((aligned(64)));
 struct artis_group groups[ARTIS_MAX_GROUPS];
 
+_Static_assert(ARTIS_MAX_CPUS <= 1 << 16, "a CPU id must fit below the queue");
+
+/* Id of a queue, without SCX_DSQ_FLAG_BUILTIN: enum artis_queue + 1, then 16 bits of group or CPU. */
+static __always_inline u64 dsq_of(u32 queue, u32 where)
+{
+	return (u64)(queue + 1) << 16 | where;
+}
+
 static __always_inline struct artis_group *group_nr(u32 group)
 {
 	return &groups[group & (ARTIS_MAX_GROUPS - 1)];

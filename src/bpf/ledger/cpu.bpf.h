@@ -2,7 +2,7 @@
 /* State and masks of CPUs. */
 #pragma once
 #include "../policy/hist.h"
-#include "../policy/rt_share.h"
+#include "../policy/load.h"
 
 /* No map look-up, and the daemon reads it by mmap: bpf(2) would raise bpf_prog_active on a CPU, for
  * which the kernel skips the entry hook there. */

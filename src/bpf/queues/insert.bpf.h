@@ -4,7 +4,6 @@
  * or that of the run queue before it idles. If a real-time task holds it, see events/rt.bpf.h.
  */
 #pragma once
-#include "dsq_id.h"
 #include "pick.bpf.h"
 #include "rt1.bpf.h"
 

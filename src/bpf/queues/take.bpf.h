@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The body of ops.dispatch: each CPU takes for itself, RT CPUs too, as artis_next() says. */
 #pragma once
-#include "../policy/load.h"
 #include "insert.bpf.h"
 
 static __always_inline bool is_queued(const struct task_struct *p)
@@ -212,14 +211,17 @@ static __noinline void empty_own(s32 cpu)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 }
 
-static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
+void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 {
+	struct artis_cpu *c = cpu_of(cpu);
 	struct artis_look l = { .rt = c->kind != ARTIS_CPU_NRT, .lead_ns = policy.lead_max_ns };
 	struct artis_facts f = { .cpu = cpu };
 	struct artis_task *t = NULL;
 	bool returns = false, taken;
 	u32 queue = 0, next, i;
 
+	if (rt_is_next(cpu))
+		return;
 	if (unlikely(c->gone)) {
 		empty_own(cpu);
 		c->gone = 2;

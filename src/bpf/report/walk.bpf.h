@@ -2,7 +2,6 @@
 /* Records of tasks: once in an interval the daemon walks over all tasks. So a task has one record
  * at most, however often it switches, and only the daemon's CPU writes them. */
 #pragma once
-#include "tally.bpf.h"
 
 /* Writes the record of @p. False: there was no room, which record_begin() counts. */
 static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bool exited)
@@ -92,5 +91,28 @@ int artis_walk(struct artis_walk *walk)
 			walk->written++;
 	}
 	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* What the daemon cannot read by mmap, run before it reads the array of CPUs: queue lengths, and the
+ * clock of the time stamps. */
+SEC("syscall")
+int artis_sample(struct artis_sample *sample)
+{
+	u32 cpu, group;
+
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		s32 own = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_OWN, cpu));
+
+		cpu_of(cpu)->own_queued = own > 0 ? own : 0;
+	}
+	bpf_for(group, 0, nr_groups) {
+		struct artis_group *g = group_nr(group);
+
+		g->queued[0] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group));
+		g->queued[1] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group));
+	}
+	in_charge = 1;
+	sample->now_ns = scx_bpf_now();
 	return 0;
 }
