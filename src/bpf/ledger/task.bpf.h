@@ -91,18 +91,10 @@ static __always_inline void note_partition(struct task_struct *p, struct artis_t
 }
 
 /* Notes a run (policy/predict.h). Global: verified by itself, not with each caller. Returns 0. */
-__noinline int note_run(struct artis_history *history, u64 end_ns, u64 run_ns, u64 first_attempt_ns,
-			u32 attempts)
+__noinline int note_run(struct artis_history *history __arg_nonnull,
+			const struct artis_run *run __arg_nonnull)
 {
-	struct artis_run run = {
-		.end_ns = end_ns,
-		.run_ns = run_ns,
-		.attempts = attempts,
-		.first_attempt_ns = first_attempt_ns,
-	};
-
-	if (history)
-		artis_history_note(history, &policy, &run);
+	artis_history_note(history, &policy, run);
 	return 0;
 }
 
@@ -113,10 +105,13 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->vtime += artis_vtime_of(run_ns, t->inv_weight);
-	if (c->attempts) /* rare in a computing task: no call without */
-		note_run(&t->history, scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts);
-	else
+	if (c->attempts) { /* rare in a computing task: no call without */
+		struct artis_run run = { scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts };
+
+		note_run(&t->history, &run);
+	} else {
 		t->history.quiet_run_ns += run_ns;
+	}
 	if (!is_kernel_task(p)) /* which has no share */
 		clock_run(t, run_ns);
 	t->vtime = artis_vtime_ran(&policy, t->vtime, clock_of(t->queue, t->where)->vtime);

@@ -4,26 +4,17 @@
 #pragma once
 #include "../abi/abi.h"
 
-/* Position of the highest set bit of @v, which is not 0. Without a loop, for the verifier. */
-static inline u32 artis_log2(u64 v)
+/* Position of the highest set bit of @v, which is not 0. */
+static inline __attribute__((always_inline)) u32 artis_log2(u64 v)
 {
-	u32 r, shift;
+	u32 log2 = 0, bits, step;
 
-	r = (v > 0xffffffffULL) << 5;
-	v >>= r;
-	shift = (v > 0xffff) << 4;
-	v >>= shift;
-	r |= shift;
-	shift = (v > 0xff) << 3;
-	v >>= shift;
-	r |= shift;
-	shift = (v > 0xf) << 2;
-	v >>= shift;
-	r |= shift;
-	shift = (v > 0x3) << 1;
-	v >>= shift;
-	r |= shift;
-	return r | (u32)(v >> 1);
+	for (step = 6; step; step--) { /* unrolled, for the verifier */
+		bits = (v >> (1 << (step - 1)) != 0) << (step - 1);
+		v >>= bits;
+		log2 |= bits;
+	}
+	return log2;
 }
 
 /* Slot of a time of @ns. */
@@ -34,10 +25,4 @@ static inline u32 artis_hist_slot(u64 ns)
 	if (ns >= 1ULL << ARTIS_HIST_LAST)
 		return ARTIS_HIST_SLOTS - 1;
 	return 1 + artis_log2(ns) - ARTIS_HIST_FIRST;
-}
-
-/* Lower bound of @slot, ns. */
-static inline u64 artis_hist_from(u32 slot)
-{
-	return slot ? 1ULL << (ARTIS_HIST_FIRST + slot - 1) : 0;
 }

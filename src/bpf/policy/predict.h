@@ -93,46 +93,36 @@ static inline u64 artis_least_next(u64 least_ns, u64 interval_ns)
 static inline void artis_history_note(struct artis_history *h, const struct artis_policy *policy,
 				      const struct artis_run *run)
 {
-	u64 first_ns = run->first_attempt_ns;
-	u64 span_ns, last_ns, after_run_ns;
-	u32 n = run->attempts;
+	u64 first_ns = run->first_attempt_ns, run_ns = run->run_ns;
+	u64 span_ns, space_ns, after_run_ns, last_ns, wall_ns, own_ns;
+	u32 n = run->attempts, past = policy->predict_past;
 
 	if (!n) {
-		h->quiet_run_ns += run->run_ns;
+		h->quiet_run_ns += run_ns;
 		return;
 	}
 	/* the clocks of two CPUs may differ */
 	span_ns = run->end_ns > first_ns ? run->end_ns - first_ns : 0;
-	/* one interval up to the first attempt, then n - 1 equal ones */
-	if (h->last_ns)
+	space_ns = span_ns / n;
+	last_ns = first_ns + (span_ns - space_ns);
+	/* a real-time task may have run in between */
+	after_run_ns = space_ns < run_ns ? space_ns : run_ns;
+	own_ns = run_ns - after_run_ns;
+	if (h->last_ns) { /* one interval up to the first attempt, then n - 1 equal ones */
 		h->least_run_ns = artis_least_next(
 			h->least_run_ns,
-			h->quiet_run_ns + (run->run_ns > span_ns ? run->run_ns - span_ns : 0));
-	if (n > 1)
-		h->least_run_ns = artis_least_next(h->least_run_ns, span_ns / n);
-	after_run_ns = span_ns / n;
-	last_ns = first_ns + (span_ns - after_run_ns); /* span_ns * (n - 1) could overflow */
-	/* a real-time task may have run in between */
-	if (after_run_ns > run->run_ns)
-		after_run_ns = run->run_ns;
-	if (h->last_ns) {
-		h->period_ns = artis_period_next(h->period_ns,
-						 last_ns > h->last_ns ? last_ns - h->last_ns : 0, n,
-						 policy->predict_past);
-		h->period_run_ns = artis_period_next(h->period_run_ns,
-						     h->quiet_run_ns + run->run_ns - after_run_ns,
-						     n, policy->predict_past);
-	} else {
-		/* the interval before the first attempt is unknown: n - 1 are left */
-		u64 between_ns = last_ns - first_ns;
-
-		h->period_ns =
-			artis_period_next(h->period_ns, between_ns, n - 1, policy->predict_past);
-		if (between_ns > run->run_ns - after_run_ns)
-			between_ns = run->run_ns - after_run_ns;
-		h->period_run_ns = artis_period_next(h->period_run_ns, between_ns, n - 1,
-						     policy->predict_past);
+			h->quiet_run_ns + (run_ns > span_ns ? run_ns - span_ns : 0));
+		wall_ns = last_ns > h->last_ns ? last_ns - h->last_ns : 0;
+		own_ns += h->quiet_run_ns;
+	} else { /* the one before the first attempt is unknown */
+		wall_ns = last_ns - first_ns;
+		own_ns = own_ns < wall_ns ? own_ns : wall_ns;
 	}
+	if (n > 1)
+		h->least_run_ns = artis_least_next(h->least_run_ns, space_ns);
+	n -= !h->last_ns;
+	h->period_ns = artis_period_next(h->period_ns, wall_ns, n, past);
+	h->period_run_ns = artis_period_next(h->period_run_ns, own_ns, n, past);
 	h->last_ns = last_ns;
 	h->quiet_run_ns = after_run_ns;
 }
