@@ -14,7 +14,6 @@ char _license[] SEC("license") = "GPL";
 #include "config/rodata.bpf.h"
 #include "config/sched.bpf.h"
 #include "ledger/cpu.bpf.h"
-#include "report/door.bpf.h"
 #include "ledger/clock.bpf.h"
 #include "ledger/task.bpf.h"
 #include "ledger/section.bpf.h"

@@ -19,20 +19,12 @@ static __noinline bool requeue(u32 pid, u64 dsq, u64 order)
 	return done; /* false: it does not wait in @dsq */
 }
 
-/* Task @pid has another class: if it waits, it gets its new place, and may preempt a lower task. */
-static __always_inline void class_queued(u32 pid, struct artis_task *t)
-{
-	s32 cpu = t->queue == ARTIS_QUEUE_OWN ? (s32)t->where : t->nrt_cpu;
-
-	if (t->counted && requeue(pid, dsq_of(t->queue, t->where), order_of(t)) && t->rt1 &&
-	    gives_way(cpu, t->rt1))
-		preempt_for_rt1(cpu);
-}
-
+/* @p has class @to from now on: it is placed anew, and may preempt a lower task. */
 static __always_inline void class_set(struct task_struct *p, struct artis_task *t,
 				      const struct artis_set_class *to)
 {
-	struct artis_cpu *c = cpu_of(cpu_of_task(p));
+	s32 cpu = cpu_of_task(p);
+	struct artis_cpu *c = cpu_of(cpu);
 
 	settle_beneath(p, t);
 	t->rt1 = to->rt1;
@@ -41,12 +33,15 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
 	t->rt_forbidden = !!to->rt_forbidden;
 	t->by_hand = !!to->by_hand;
-	if (c->curr_pid != p->pid || !c->ext_running) {
-		class_queued(p->pid, t);
+	if (c->curr_pid == p->pid && c->ext_running) {
+		c->curr_rt1 = t->rt1;
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		return;
 	}
-	c->curr_rt1 = t->rt1;
-	scx_bpf_kick_cpu(cpu_of_task(p), SCX_KICK_PREEMPT); /* placed anew */
+	cpu = t->queue == ARTIS_QUEUE_OWN ? (s32)t->where : t->nrt_cpu;
+	if (t->counted && requeue(p->pid, dsq_of(t->queue, t->where), order_of(t)) && t->rt1 &&
+	    gives_way(cpu, t->rt1))
+		preempt_for_rt1(cpu);
 }
 
 /* In fork: the child has the class of its parent, RT1+ not after SCHED_RESET_ON_FORK. */

@@ -2,8 +2,10 @@
 /* Life of tasks, cgroups and the scheduler. */
 #pragma once
 
-static __always_inline void task_begins(struct artis_task *t)
+static __always_inline void task_begins(struct task_struct *p, struct artis_task *t, u32 weight)
 {
+	task_note_weight(p, t, weight);
+	task_note_affinity(t, p->cpus_ptr);
 	t->queue = ARTIS_QUEUE_BOUND;
 	t->where = t->group = group_of(t->nrt_cpu);
 	t->vtime = clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
@@ -22,9 +24,7 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 		class_inherit(t);
 	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
 	task_forget_cgroup(t);
-	task_note_weight(p, t, ARTIS_WEIGHT_DEFAULT);
-	task_note_affinity(t, p->cpus_ptr);
-	task_begins(t);
+	task_begins(p, t, ARTIS_WEIGHT_DEFAULT);
 	return 0;
 }
 
@@ -40,9 +40,7 @@ void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)
 
 	if (!t)
 		return;
-	task_note_weight(p, t, p->scx.weight);
-	task_note_affinity(t, p->cpus_ptr);
-	task_begins(t);
+	task_begins(p, t, p->scx.weight);
 	tell_news(p, ARTIS_NEWS_FROM_RT);
 }
 
@@ -59,7 +57,7 @@ void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 	if (is_realtime(p) && has_rt_policy(p))
 		tell_news(p, ARTIS_NEWS_TO_RT);
 	if (scx_bpf_task_running(p) && is_realtime(p) && !cpu_of(cpu)->rt.in_rt)
-		rt_begins(cpu_of(cpu), cpu); /* no context switch comes */
+		rt_switch(cpu_of(cpu), cpu, true); /* no context switch comes */
 }
 
 void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)

@@ -34,10 +34,11 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	s32 cpu = cpu_of_task(p);
 	struct artis_cpu *c = cpu_of(cpu);
 	bool rt = c->kind == ARTIS_CPU_RT;
+	struct artis_clock *clock;
 	struct artis_task *t;
 
 	if (c->rt.in_rt)
-		rt_ends(c, cpu);
+		rt_switch(c, cpu, false);
 	if (c->beneath_pid) {
 		if (likely(c->beneath_pid == p->pid)) {
 			c->beneath_pid = 0;
@@ -61,7 +62,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->attempts = 0;
 	if (t->queue != ARTIS_QUEUE_OWN)
 		queue_join(t, t->queue, group_of(cpu));
-	clock_pick(t);
+	clock = clock_of(t->queue, t->where);
+	clock->vtime = artis_clock_catch_up(&policy, clock->vtime, t->vtime);
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
 	c->curr_pid = p->pid;
 	c->curr_rt1 = t->rt1;
@@ -133,7 +135,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	c->ext_running = 0;
 	c->curr_pid = 0;
 	if (has_rt_task(cpu) && !c->rt.in_rt)
-		rt_begins(c, cpu);
+		rt_switch(c, cpu, true);
 	if (runnable && goes_beneath(c)) {
 		c->beneath_pid = p->pid;
 		return;

@@ -6,14 +6,10 @@ static __always_inline void count_exempt(const struct task_struct *p, const stru
 {
 	if (likely(!t->fresh && !p->in_execve && !(p->flags & (PF_EXITING | PF_KTHREAD))))
 		return;
-	if (t->fresh)
-		count(ARTIS_STAT_EXEMPT_NEW);
-	else if (p->in_execve)
-		count(ARTIS_STAT_EXEMPT_EXEC);
-	else if (p->flags & PF_EXITING)
-		count(ARTIS_STAT_EXEMPT_EXITING);
-	else
-		count(ARTIS_STAT_EXEMPT_KTHREAD);
+	count(t->fresh		    ? ARTIS_STAT_EXEMPT_NEW :
+	      p->in_execve	    ? ARTIS_STAT_EXEMPT_EXEC :
+	      p->flags & PF_EXITING ? ARTIS_STAT_EXEMPT_EXITING :
+				      ARTIS_STAT_EXEMPT_KTHREAD);
 }
 
 /* Calm RT1+ task @p runs here at once if this RT CPU gives way: nothing in between could take it, no

@@ -53,11 +53,6 @@ static __always_inline struct artis_clock *clock_of(u32 queue, u32 where)
 	return &group_nr(where)->clock[ARTIS_QUEUE_BOUND];
 }
 
-static __always_inline u32 group_at(u32 queue, u32 where)
-{
-	return queue == ARTIS_QUEUE_OWN ? group_of(where) : where;
-}
-
 static __always_inline u64 order_of(const struct artis_task *t)
 {
 	if (unlikely(t->rt1))
@@ -102,13 +97,26 @@ static __always_inline void clock_begins(struct artis_clock *clock, u64 vtime)
 		clock->vtime = vtime;
 }
 
-static __always_inline void queue_count(const struct artis_task *t, u32 queue, u32 where, u32 group)
+/* Counts runnable @t on the clock of @queue of @where, rq lock held. Global: verified once. */
+__noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 {
+	u32 group = queue == ARTIS_QUEUE_OWN ? group_of(where) : where;
 	struct artis_group *g = group_nr(group);
 	struct artis_clock *bound = &g->clock[ARTIS_QUEUE_BOUND];
 	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM];
 	struct artis_cpu *c;
 
+	if (!t)
+		return 0;
+	if (likely(t->queue == queue && t->where == where)) {
+		if (likely(t->counted == t->weight))
+			return 0;
+	} else {
+		t->vtime += offset_of(queue, where) - offset_of(t->queue, t->where);
+		if (t->group != group)
+			t->vtime += bound->vtime - clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
+	}
+	queue_leave(t);
 	if (queue == ARTIS_QUEUE_CALM) {
 		if (!__sync_fetch_and_add(&calm->weight, t->weight))
 			clock_begins(calm, bound->vtime + g->calm_offset);
@@ -122,31 +130,9 @@ static __always_inline void queue_count(const struct artis_task *t, u32 queue, u
 		if (!__sync_fetch_and_add(&c->own.weight, t->weight))
 			clock_begins(&c->own, bound->vtime + c->own_offset);
 	}
-}
-
-/* Counts runnable @t on the clock of @queue of @where, rq lock held. Global: verified once. */
-__noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
-{
-	u32 to = group_at(queue, where);
-	u64 vtime;
-
-	if (!t)
-		return 0;
-	if (likely(t->queue == queue && t->where == where)) {
-		if (likely(t->counted == t->weight))
-			return 0;
-	} else {
-		vtime = t->vtime - offset_of(t->queue, t->where);
-		if (t->group != to)
-			vtime += clock_of(ARTIS_QUEUE_BOUND, to)->vtime -
-				 clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
-		t->vtime = vtime + offset_of(queue, where);
-	}
-	queue_leave(t);
-	queue_count(t, queue, where, to);
 	t->queue = queue;
 	t->where = where;
-	t->group = to;
+	t->group = group;
 	t->counted = t->weight;
 	return 0;
 }
@@ -183,18 +169,4 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 		__sync_fetch_and_add(&c->own.vtime, artis_clock_step(run_ns, c->own.weight, 1));
 		offset_follow(&c->own_offset, c->own.vtime, bound->vtime);
 	}
-}
-
-/* @t begins to run: its clock is at most policy.lead_max_ns behind it. */
-static __always_inline void clock_pick(const struct artis_task *t)
-{
-	struct artis_clock *clock = clock_of(t->queue, t->where);
-
-	clock->vtime = artis_clock_catch_up(&policy, clock->vtime, t->vtime);
-}
-
-static __always_inline void clamp_vtime(struct artis_task *t)
-{
-	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_of(t->queue, t->where)->vtime,
-				     t->inv_weight);
 }

@@ -28,10 +28,23 @@ static __noinline int mask_create(u32 nr)
 	return 0;
 }
 
-static __noinline void take_over_partition(void)
-{
-	u32 cpu, group;
+u32 masks_made; /* of the next partition */
 
+/* Run by the daemon after it has written policy.cpu_kind and the topology, until it returns 0: on
+ * PREEMPT_RT a thread refills the allocator, and a second mask in a row gets -ENOMEM (ops.init). */
+SEC("syscall")
+int artis_set_partition(void *ctx)
+{
+	u32 nr, cpu, group;
+	int err;
+
+	bpf_for(nr, masks_made, ARTIS_MASKS_SCRATCH + policy.nr_cpus) {
+		err = mask_create(nr);
+		if (err)
+			return err;
+		masks_made++;
+	}
+	masks_made = 0;
 	bpf_for(group, 0, ARTIS_MAX_GROUPS) {
 		group_nr(group)->nr_cpus = 0;
 		group_nr(group)->nr_nrt = 0;
@@ -48,30 +61,9 @@ static __noinline void take_over_partition(void)
 		if (group >= nr_groups)
 			nr_groups = group + 1;
 		group_nr(group)->nr_cpus++;
-		if (c->kind == ARTIS_CPU_NRT)
-			group_nr(group)->nr_nrt++;
+		group_nr(group)->nr_nrt += c->kind == ARTIS_CPU_NRT;
 	}
 	partition_gen++;
-}
-
-u32 masks_made; /* of the next partition */
-
-/* Run by the daemon after it has written policy.cpu_kind and the topology, until it returns 0: on
- * PREEMPT_RT a thread refills the allocator, and a second mask in a row gets -ENOMEM (ops.init). */
-SEC("syscall")
-int artis_set_partition(void *ctx)
-{
-	u32 nr;
-	int err;
-
-	bpf_for(nr, masks_made, ARTIS_MASKS_SCRATCH + policy.nr_cpus) {
-		err = mask_create(nr);
-		if (err)
-			return err;
-		masks_made++;
-	}
-	masks_made = 0;
-	take_over_partition();
 	return 0;
 }
 
@@ -100,10 +92,8 @@ static __noinline void sweep(u32 queue, u32 group)
 
 	bpf_rcu_read_lock();
 	nrt = nrt_mask();
-	if (!nrt) {
-		bpf_rcu_read_unlock();
-		return;
-	}
+	if (!nrt)
+		goto out;
 	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
 		if (server_of(p, queue, group) < policy.nr_cpus &&
 		    likely(!cpu_of(cpu_of_task(p))->gone))
@@ -114,9 +104,9 @@ static __noinline void sweep(u32 queue, u32 group)
 		if (cpu >= policy.nr_cpus ||
 		    !scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0))
 			continue;
-		scx_bpf_kick_cpu(cpu,
-				 SCX_KICK_IDLE); /* the kernel does not, if it has the run queue */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE); /* not by the kernel on its own run queue */
 	}
+out:
 	bpf_rcu_read_unlock();
 }
 
@@ -156,13 +146,6 @@ static __noinline void mask_out(u32 group, u32 cpu)
 	}
 }
 
-static __always_inline bool is_last_nrt(s32 cpu)
-{
-	struct bpf_cpumask *nrt = mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_NRT);
-
-	return nrt && cpu_of(cpu)->kind == ARTIS_CPU_NRT && bpf_cpumask_weight(cast_mask(nrt)) == 1;
-}
-
 static __always_inline bool deactivates(int idx)
 {
 	return idx == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_ACTIVE);
@@ -191,9 +174,11 @@ int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
 
 void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 {
+	const struct cpumask *nrt = nrt_mask();
 	u32 other;
 
-	if (!is_last_nrt(cpu)) { /* else no partition is left: the daemon ends */
+	/* else no partition is left: the daemon ends */
+	if (!nrt || !is_nrt_cpu(cpu) || bpf_cpumask_weight(nrt) != 1) {
 		mask_out(ARTIS_MASKS_ALL, cpu);
 		mask_out(group_of(cpu), cpu);
 		cpu_of(cpu)->kind = ARTIS_CPU_ABSENT;

@@ -11,6 +11,15 @@ struct {
 	__type(value, struct artis_task);
 } task_stor SEC(".maps");
 
+/* Bits of enum artis_watch, set by the daemon. In a page of its own: all CPUs read it often. */
+u32 watching SEC(".data.watch");
+u32 watch_seq SEC(".data.watch"); /* incremented each time that watching begins anew */
+
+static __always_inline bool watches(u32 what)
+{
+	return unlikely(watching & what);
+}
+
 /* A task without state is a bug: scx_bpf_error() ends the scheduler. */
 static __always_inline struct artis_task *task_of(struct task_struct *p)
 {

@@ -79,7 +79,8 @@ __noinline int join(struct task_struct *p __arg_trusted, struct artis_task *t __
 	task_refresh_weight(p, t);
 	queue_join(t, queue, where);
 	if (woken || t->group != group)
-		clamp_vtime(t);
+		t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_of(queue, where)->vtime,
+					     t->inv_weight);
 	return 0;
 }
 
@@ -176,26 +177,16 @@ __noinline s32 behind_for(struct task_struct *p __arg_trusted, struct artis_task
 __noinline int rouse(const struct artis_rouse_in *in __arg_nonnull,
 		     const struct artis_task *t __arg_nonnull, s32 cpu, s32 to)
 {
-	switch (artis_rouse(in)) {
-	case ARTIS_ROUSE_SELF:
-		/* about to go idle: only a plain kick wakes it (kernel.md 3.1) */
+	u32 way = artis_rouse(in);
+
+	if (way == ARTIS_ROUSE_PREEMPT && unlikely(t->rt1))
+		preempt_for_rt1(to);
+	else if (way == ARTIS_ROUSE_PREEMPT)
+		preempt(to);
+	else if (way == ARTIS_ROUSE_SELF) /* about to go idle: only a plain kick wakes it */
 		scx_bpf_kick_cpu(cpu, 0);
-		break;
-	case ARTIS_ROUSE_IDLE:
-		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
-		break;
-	case ARTIS_ROUSE_PREEMPT:
-		if (unlikely(t->rt1))
-			preempt_for_rt1(to);
-		else
-			preempt(to);
-		break;
-	case ARTIS_ROUSE_NRT:
-		scx_bpf_kick_cpu(t->nrt_cpu, SCX_KICK_IDLE);
-		break;
-	default:
-		break;
-	}
+	else if (way != ARTIS_ROUSE_NONE)
+		scx_bpf_kick_cpu(way == ARTIS_ROUSE_IDLE ? to : t->nrt_cpu, SCX_KICK_IDLE);
 	return 0;
 }
 

@@ -3,11 +3,6 @@
 #pragma once
 #include "insert.bpf.h"
 
-static __always_inline bool is_queued(const struct task_struct *p)
-{
-	return p->scx.flags & SCX_TASK_QUEUED;
-}
-
 static __always_inline bool move_to_local(u32 queue, u32 where)
 {
 	return scx_bpf_dsq_move_to_local(dsq_of(queue, where), 0);
@@ -226,7 +221,7 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		empty_own(cpu);
 		c->gone = 2;
 	}
-	if (prev && is_queued(prev)) {
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		t = task_of(prev);
 		if (!t)
 			return;

@@ -23,16 +23,11 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 		__sync_fetch_and_add(&news_lost, 1);
 		return NULL;
 	}
+	__builtin_memset(n, 0, sizeof(*n));
 	n->time_ns = scx_bpf_now();
 	n->pid = p->pid;
 	n->tgid = p->tgid;
 	n->kind = kind;
-	n->all_threads = 0;
-	n->comm[0] = '\0';
-	n->policy = 0;
-	n->priority = 0;
-	n->nice = 0;
-	n->reset_on_fork = 0;
 	return n;
 }
 

@@ -1,6 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Totals of each task, kept while tasks are watched (else one branch), and events one by one. */
+/* Totals of each task, kept while tasks are watched (else one branch), and events one by one. This is
+ * the only access to the ring buffer: each CPU has a budget of events, and drops are counted. */
 #pragma once
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20); /* some 4000 tasks; the daemon may choose another size */
+} records SEC(".maps");
+
+static __always_inline bool in_budget(struct artis_cpu *c, u64 now_ns)
+{
+	u32 second = now_ns >> 30; /* of 2^30 ns: saves a division */
+
+	if (c->budget_second != second) {
+		c->budget_second = second;
+		c->budget_left = policy.record_budget;
+	}
+	if (!c->budget_left) {
+		c->records_over++;
+		return false;
+	}
+	c->budget_left--;
+	return true;
+}
+
+/* Reserves a record of @size bytes; NULL, counted, if there is no room. record_end() submits it. */
+static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
+{
+	struct artis_record *head = bpf_ringbuf_reserve(&records, size, 0);
+
+	if (!head) { /* atomic: a program that counts, too, may interrupt this one */
+		__sync_fetch_and_add(&this_cpu()->records_lost, 1);
+		return NULL;
+	}
+	__sync_fetch_and_add(&this_cpu()->records, 1);
+	head->kind = kind;
+	head->version = ARTIS_RECORD_VERSION;
+	head->size = size;
+	head->time_ns = now_ns;
+	return head;
+}
+
+/* Does not wake the reader: that would interrupt this CPU, which may be an RT CPU. */
+static __always_inline void record_end(void *record)
+{
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
 
 /* The stats of @t; forgets what was under way before this watch began. */
 static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
@@ -116,7 +161,9 @@ __noinline int tell_event(struct task_struct *p __arg_trusted,
 {
 	struct artis_event_record *r;
 
-	r = event_begin(this_cpu(), watch, kind, sizeof(*r), e->head.time_ns);
+	if (!watches(watch) || !in_budget(this_cpu(), e->head.time_ns))
+		return 0;
+	r = record_begin(kind, sizeof(*r), e->head.time_ns);
 	if (!r)
 		return 0;
 	e->head = r->head;
@@ -125,23 +172,6 @@ __noinline int tell_event(struct task_struct *p __arg_trusted,
 	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
 	record_end(r);
 	return 0;
-}
-
-static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
-					  struct task_struct *p, u64 now_ns)
-{
-	struct artis_event_record e = {
-		.head.time_ns = now_ns,
-		.what = s->evict_cause,
-		.from = s->evict_from,
-		.to = cpu,
-		.begin_ns = s->evict_entry_ns,
-		.left_ns = s->evict_left_ns,
-	};
-
-	hist_add(&c->arrival, now_ns > s->evict_entry_ns ? now_ns - s->evict_entry_ns : 0);
-	tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION);
-	s->evict_entry_ns = 0;
 }
 
 static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_task *t,
@@ -156,7 +186,18 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 	t->run_since_ns = now_ns;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	if (s->evict_entry_ns && c->kind == ARTIS_CPU_NRT) {
-		tally_arrived(c, cpu, s, p, now_ns);
+		struct artis_event_record e = {
+			.head.time_ns = now_ns,
+			.what = s->evict_cause,
+			.from = s->evict_from,
+			.to = cpu,
+			.begin_ns = s->evict_entry_ns,
+			.left_ns = s->evict_left_ns,
+		};
+
+		hist_add(&c->arrival, now_ns > e.begin_ns ? now_ns - e.begin_ns : 0);
+		tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION);
+		s->evict_entry_ns = 0;
 		why = ARTIS_STAT_EVICTION;
 	}
 	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1) { /* or this is its first run */
