@@ -82,7 +82,6 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	/* written by any CPU */
 	struct artis_clock own __attribute__((aligned(64))); /* of tasks that may run here only */
 	u64 own_offset; /* a time on it less the same time on the bound clock of the group */
-	u32 own_nr; /* runnable tasks that may run here only */
 	u32 gone; /* 1: it goes offline; 2: and its own queue is empty. It may still be called online */
 	u32 core_rt; /* SMT, lowest CPU of a core: CPUs of the core that run an rt/dl task now */
 	/* written by this CPU: real-time share, and the rt/dl task seen last, at a tick or its end */
@@ -90,16 +89,13 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 rt_pid;
 	u32 rt_policy; /* SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6 */
 	char rt_comm[16];
-	u64 run_since_ns; /* while tasks are watched: when the run of an rt/dl task began, and its id */
-	u32 run_pid;
 	/* the ext task that waits in the local queue for the end of real-time tasks, as ops.stopping
 	 * left it; 0: none */
 	u32 beneath_pid;
+	u32 own_queued; /* length of its own queue when last sampled */
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;
 	u64 ext_ns; /* time in ext tasks */
-	u32 own_queued; /* length of its own queue when last sampled */
-	u32 pad3;
 	u64 stat[ARTIS_NR_STATS];
 	struct artis_hist residence; /* the sections of residence_ns by length */
 	struct artis_hist arrival; /* NRT CPU, watched: evictions by time from attempt to run */
@@ -109,7 +105,6 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 budget_second; /* the second (2^30 ns) of the budget, and what is left of it */
 	u32 budget_left;
 	u32 took; /* how the next task here came: enum artis_stat + 1; 0: see its own `why` */
-	u32 pad2;
 } __attribute__((aligned(64)));
 
 /* What a task on a CPU does in the kernel; from CALL on it endangers. */

@@ -77,10 +77,11 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u32 inv_weight; /* artis_inv_weight() of its weight in its cgroup */
 	u32 counted; /* weight that the clock of its queue counts while it is runnable; 0: none */
 	u8 queue; /* enum artis_queue whose clock vtime is on, of which group, or CPU of it */
-	u8 pad1;
+	u8 slice_rt; /* its slice is that of an RT CPU */
 	u16 where;
 	u16 group;
-	u16 pad3;
+	u8 follow; /* ARTIS_FOLLOW_* */
+	u8 by_hand; /* the class is the user's own choice, which no rule overrides */
 	u64 nrt_groups; /* bit n: group n has an NRT CPU of its affinity; below, an RT CPU */
 	u64 rt_groups;
 	u32 partition_gen; /* the partition that these and nrt_all, rt_all are of */
@@ -90,7 +91,6 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u32 section_nr;
 	s32 nrt_cpu; /* NRT CPU where it ran last */
 	s32 cpu; /* where it ran last */
-	u32 pad4;
 	u8 nrt_all; /* its affinity holds every NRT CPU; below, every RT CPU */
 	u8 rt_all;
 	u8 fresh; /* forked and never run */
@@ -98,10 +98,6 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u8 rt1; /* RT1+ priority, 0: an NRT task */
 	u8 rt1_rr; /* it takes turns with tasks of equal priority */
 	u8 rt_forbidden; /* no RT CPUs, whatever its affinity is */
-	u8 by_hand; /* the class is the user's own choice, which no rule overrides */
-	u8 follow; /* ARTIS_FOLLOW_* */
-	u8 slice_rt; /* its slice is that of an RT CPU */
-	u8 pad2[2];
 	u64 rt1_order; /* place of an RT1+ task in a queue (policy/rt1.h) */
 	u64 advance_ns; /* queued earlier than vtime by this, while it waits (policy/fair.h) */
 	u64 rt1_turn_exec_ns; /* when its turn among equals began */

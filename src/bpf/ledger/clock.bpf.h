@@ -4,7 +4,7 @@
 #include "../policy/room.h"
 
 struct artis_group {
-	struct artis_clock clock[ARTIS_NR_QUEUES]; /* ARTIS_QUEUE_OWN: only the weight is used */
+	struct artis_clock clock[ARTIS_NR_QUEUES]; /* not ARTIS_QUEUE_OWN: see struct artis_cpu */
 	u64 calm_offset; /* a time on the calm clock less the same time on the bound one */
 	u32 nr_cpus __attribute__((aligned(64))); /* cache line of the partition */
 	u32 nr_nrt; /* NRT CPUs among them */
@@ -85,10 +85,6 @@ static __always_inline void queue_leave(struct artis_task *t)
 		return;
 	t->counted = 0;
 	__sync_fetch_and_sub(&clock_of(t->queue, t->where)->weight, counted);
-	if (t->queue == ARTIS_QUEUE_OWN) {
-		__sync_fetch_and_sub(&group_nr(t->group)->clock[ARTIS_QUEUE_OWN].weight, counted);
-		__sync_fetch_and_sub(&cpu_of(t->where)->own_nr, 1);
-	}
 }
 
 static __always_inline void clock_begins(struct artis_clock *clock, u64 vtime)
@@ -125,8 +121,6 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 			clock_begins(bound, calm->vtime - g->calm_offset);
 	} else {
 		c = cpu_of(where);
-		__sync_fetch_and_add(&c->own_nr, 1);
-		__sync_fetch_and_add(&g->clock[ARTIS_QUEUE_OWN].weight, t->weight);
 		if (!__sync_fetch_and_add(&c->own.weight, t->weight))
 			clock_begins(&c->own, bound->vtime + c->own_offset);
 	}

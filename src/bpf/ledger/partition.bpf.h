@@ -67,20 +67,6 @@ int artis_set_partition(void *ctx)
 	return 0;
 }
 
-/* A CPU of the affinity of @p that takes from @queue of @group; policy.nr_cpus or more: none. */
-static __always_inline u32 server_of(struct task_struct *p, u32 queue, u32 group)
-{
-	struct bpf_cpumask *nrt = mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_NRT), *of = NULL;
-
-	if (!nrt)
-		return ARTIS_MAX_CPUS;
-	if (bpf_cpumask_intersects(p->cpus_ptr, cast_mask(nrt)))
-		of = mask_of(group, ARTIS_CPU_NRT);
-	else if (queue == ARTIS_QUEUE_CALM)
-		of = mask_of(group, ARTIS_CPU_RT);
-	return of ? bpf_cpumask_any_and_distribute(p->cpus_ptr, cast_mask(of)) : ARTIS_MAX_CPUS;
-}
-
 /* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use, and
  * those of the run queue of a CPU that goes offline, which waits until it is empty, and does not
  * look again when another CPU has taken the last: balance_push(), kernel/sched/core.c. */
@@ -88,14 +74,19 @@ static __noinline void sweep(u32 queue, u32 group)
 {
 	const struct cpumask *nrt;
 	struct task_struct *p;
-	u32 cpu;
+	u32 cpu, kind;
 
 	bpf_rcu_read_lock();
 	nrt = nrt_mask();
 	if (!nrt)
 		goto out;
 	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
-		if (server_of(p, queue, group) < policy.nr_cpus &&
+		struct bpf_cpumask *takers;
+
+		kind = bpf_cpumask_intersects(p->cpus_ptr, nrt) ? ARTIS_CPU_NRT : ARTIS_CPU_RT;
+		takers = mask_of(group, kind);
+		if (takers && bpf_cpumask_intersects(p->cpus_ptr, cast_mask(takers)) &&
+		    (kind == ARTIS_CPU_NRT || queue == ARTIS_QUEUE_CALM) &&
 		    likely(!cpu_of(cpu_of_task(p))->gone))
 			continue;
 		cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);

@@ -112,32 +112,14 @@ int artis_set_follow(struct artis_set_follow *args)
 	return err;
 }
 
-/* Where producer @q ran becomes @best if it is better. @home: last NRT CPU of the consumer. */
-static __always_inline void consider(struct artis_spot *best, struct task_struct *q, bool active,
-				     s32 home)
-{
-	struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
-	struct artis_spot s = { .cpu = cpu_of_task(q), .runs = scx_bpf_task_running(q) };
-
-	if (s.runs)
-		s.ran_ns = scx_bpf_now();
-	/* follow_stopped() does not see a task of a real-time class: only its CPU is known */
-	else if (g && !is_realtime(q))
-		s = (struct artis_spot){ .cpu = g->cpu, .ran_ns = g->ran_ns };
-	if (!is_nrt_cpu(s.cpu) || (!s.ran_ns && !is_realtime(q)))
-		return;
-	s.home = active && s.cpu == home;
-	s.ends_soon = !g || g->tail_ns < ARTIS_FOLLOW_TAIL_NS;
-	if (artis_spot_is_better(&s, best))
-		*best = s;
-}
-
-/* Considers producer @i of @f, clears it if ended. Returns 1: alive. Global: verified once. */
+/* Where producer @i of @f ran becomes @best if it is better; it is cleared if it has ended. @home: last
+ * NRT CPU of the consumer. Returns 1: the producer is alive. Global: verified once. */
 __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i, s32 home)
 {
+	struct artis_spot s = {};
 	struct artis_producer *e;
-	struct task_struct *q;
 	struct artis_follow *g;
+	struct task_struct *q;
 	u64 who;
 
 	if (!best || !f)
@@ -152,13 +134,24 @@ __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i,
 		__sync_val_compare_and_swap(&e->who, who, 0);
 		return 0;
 	}
+	g = bpf_task_storage_get(&follow_stor, q, 0, 0);
 	if (who == who_is(bpf_get_current_task_btf())) {
 		e->turn = ++f->turn;
-		g = bpf_task_storage_get(&follow_stor, q, 0, 0);
 		if (g && !g->woke_ns)
 			g->woke_ns = scx_bpf_now();
 	}
-	consider(best, q, artis_follow_is_active(e->turn, f->turn), home);
+	s.cpu = cpu_of_task(q);
+	s.runs = scx_bpf_task_running(q);
+	if (s.runs) {
+		s.ran_ns = scx_bpf_now();
+	} else if (g && !is_realtime(q)) { /* of which follow_stopped() sees nothing */
+		s.cpu = g->cpu;
+		s.ran_ns = g->ran_ns;
+	}
+	s.home = s.cpu == home && artis_follow_is_active(e->turn, f->turn);
+	s.ends_soon = !g || g->tail_ns < ARTIS_FOLLOW_TAIL_NS;
+	if (is_nrt_cpu(s.cpu) && (s.ran_ns || is_realtime(q)) && artis_spot_is_better(&s, best))
+		*best = s;
 	bpf_task_release(q);
 	return 1;
 }

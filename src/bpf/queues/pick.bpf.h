@@ -71,14 +71,6 @@ static __always_inline bool any_idle(const struct cpumask *of)
 	return any;
 }
 
-/* As pick_idle(), but claims nothing. */
-static __always_inline bool has_idle(struct task_struct *p, u32 group, u32 kind, bool all)
-{
-	struct bpf_cpumask *of = mask_of(group, kind);
-
-	return of && any_idle(allowed_of(p, of, all));
-}
-
 /* A CPU of @kind in @group that runs a calm NRT task and that @p may use, < 0: none. */
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {

@@ -53,16 +53,10 @@ static __always_inline void take_place(const struct task_struct *p, struct artis
 		next_turn(p, t);
 }
 
-/* Slow path of is_throttled(). Global: verified once in each program. */
-__noinline bool rt1_throttled(struct artis_cpu *c __arg_nonnull)
-{
-	return artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
-}
-
 /* RT1+ tasks have used up their share of this second on @c. */
 static __always_inline bool is_throttled(struct artis_cpu *c)
 {
-	return unlikely(c->rt1.used_ns) && rt1_throttled(c);
+	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
 }
 
 /* RB_EMPTY_NODE(), include/linux/rbtree.h: a node in no tree is its own parent. */

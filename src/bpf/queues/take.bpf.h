@@ -47,7 +47,7 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 {
 	u32 group = group_of(cpu);
 	struct artis_group *g = group_nr(group);
-	bool own = c->own_nr, calm = g->clock[ARTIS_QUEUE_CALM].weight;
+	bool own = c->own.weight, calm = g->clock[ARTIS_QUEUE_CALM].weight;
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
 
@@ -191,10 +191,10 @@ __noinline bool balance(s32 cpu)
 /* Could an RT CPU run @p and leave NRT CPU @cpu to others? ops.enqueue then places it. */
 static __always_inline bool could_go_to_rt(struct task_struct *p, struct artis_task *t, s32 cpu)
 {
-	if (!t->rt_groups)
-		return false;
-	return has_idle(p, group_of(cpu), ARTIS_CPU_RT, t->rt_all) ||
-	       (unlikely(t->rt1) && pick_lower(p, t, group_of(cpu), ARTIS_CPU_RT) >= 0);
+	struct bpf_cpumask *rt = t->rt_groups ? mask_of(group_of(cpu), ARTIS_CPU_RT) : NULL;
+
+	return rt && (any_idle(allowed_of(p, rt, t->rt_all)) ||
+		      (unlikely(t->rt1) && pick_lower(p, t, group_of(cpu), ARTIS_CPU_RT) >= 0));
 }
 
 /* @cpu dispatches no more from soon on: its own queue goes to the local one. */

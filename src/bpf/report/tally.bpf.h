@@ -133,8 +133,9 @@ __noinline int tally_eviction(struct artis_task *t __arg_nonnull, u32 cause)
 	return 0;
 }
 
-/* A wait of @s ends at @now_ns. Returns its length, ns; 0: none was known. */
-static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
+/* A wait of @s ends at @now_ns, for an RT task after @prev. Returns its length, ns; 0: unknown. */
+static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns,
+					const struct task_struct *prev)
 {
 	u64 wait_ns = now_ns - s->ready_ns;
 
@@ -149,8 +150,10 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 	if (wait_ns > s->wait_max_ns) {
 		s->wait_max_ns = wait_ns;
 		s->wait_max_at_ns = now_ns;
-		s->wait_max_after_pid = 0;
+		s->wait_max_after_pid = prev ? prev->pid : 0;
 		s->wait_max_after[0] = 0;
+		if (prev)
+			__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(prev->comm));
 	}
 	return wait_ns;
 }
@@ -179,7 +182,7 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 {
 	struct artis_task_stats *s = stats_of(t);
 	u64 now_ns = scx_bpf_now();
-	u64 wait_ns = tally_waited(s, now_ns);
+	u64 wait_ns = tally_waited(s, now_ns, NULL);
 	u32 why = c->took ? c->took - 1 : s->why;
 
 	c->took = 0;
@@ -239,16 +242,15 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 	u64 now_ns = scx_bpf_now();
 
 	if (c->evict_cause) {
-		if (is_wasted(t))
-			s->misses++;
-		else
-			s->hits++;
+		s->misses += is_wasted(t);
+		s->hits += !is_wasted(t);
 		s->evict_cause = c->evict_cause;
 		s->evict_from = cpu;
 		s->evict_entry_ns = c->section_since_ns;
 		s->evict_left_ns = now_ns;
 	}
 	tell_run(cpu, p, false, t->run_since_ns, now_ns);
+	t->run_since_ns = 0;
 }
 
 static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *p,
@@ -256,38 +258,36 @@ static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	struct artis_task_stats *s;
-	u64 wait_max_ns;
 
-	c->run_since_ns = scx_bpf_now();
-	c->run_pid = p->pid;
 	if (!t)
 		return;
 	s = stats_of(t);
+	t->run_since_ns = scx_bpf_now();
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
-	wait_max_ns = s->wait_max_ns;
-	tally_waited(s, c->run_since_ns);
-	if (s->wait_max_ns == wait_max_ns) /* no new longest wait */
-		return;
-	s->wait_max_after_pid = prev->pid;
-	__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(s->wait_max_after));
+	tally_waited(s, t->run_since_ns, prev);
 }
 
 static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	u64 now_ns = scx_bpf_now();
-	u64 held_ns = now_ns - c->run_since_ns, ran_ns;
+	u64 now_ns = scx_bpf_now(), held_ns, ran_ns;
+	struct artis_task_stats *s;
 
-	if (!t || c->run_pid != p->pid)
+	if (!t)
+		return;
+	s = stats_of(t);
+	if (!t->run_since_ns)
 		return;
 	/* as the kernel accounts it, without interrupts; exec_start_ns may be stale */
 	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
+	held_ns = now_ns - t->run_since_ns;
 	if (ran_ns > held_ns)
 		ran_ns = held_ns;
 	if ((s64)ran_ns > 0)
-		stats_of(t)->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
-	tell_run(cpu, p, true, c->run_since_ns, now_ns);
+		s->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
+	tell_run(cpu, p, true, t->run_since_ns, now_ns);
+	t->run_since_ns = 0;
 }
 
 /* Attached while tasks are watched. */

@@ -54,23 +54,6 @@ static __always_inline void tell_exit(struct task_struct *p)
 		tell_task(p, t, true);
 }
 
-static __noinline bool walk_task(struct task_struct *p, bool all)
-{
-	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	u64 exec_ns;
-
-	if (!t || p->exit_state) /* a zombie: tell_exit() wrote its last record */
-		return false;
-	stats_of(t);
-	exec_ns = p->se.sum_exec_runtime;
-	if (!all && exec_ns == t->told_exec_ns)
-		return false;
-	if (!tell_task(p, t, false))
-		return false;
-	t->told_exec_ns = exec_ns;
-	return true;
-}
-
 /* kernel/bpf/task_iter.c; scx's headers do not declare them */
 extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 			     unsigned int flags) __ksym __weak;
@@ -86,9 +69,17 @@ int artis_walk(struct artis_walk *walk)
 	walk->written = 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, p, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+		u64 exec_ns = p->se.sum_exec_runtime;
+
 		walk->tasks++;
-		if (walk_task(p, walk->all))
-			walk->written++;
+		if (!t || p->exit_state) /* a zombie: tell_exit() wrote its last record */
+			continue;
+		stats_of(t);
+		if ((!walk->all && exec_ns == t->told_exec_ns) || !tell_task(p, t, false))
+			continue;
+		t->told_exec_ns = exec_ns;
+		walk->written++;
 	}
 	bpf_rcu_read_unlock();
 	return 0;
