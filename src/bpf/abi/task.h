@@ -4,7 +4,7 @@
 #include "consts.h"
 
 /* A histogram of times: those below 2^FIRST ns share the first slot, those from 2^LAST ns on the
- * last (policy/hist.h). */
+ * last (policy/load.h). */
 #define ARTIS_HIST_FIRST 9
 #define ARTIS_HIST_LAST 31
 #define ARTIS_HIST_SLOTS 24
@@ -98,7 +98,7 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u8 rt1; /* RT1+ priority, 0: an NRT task */
 	u8 rt1_rr; /* it takes turns with tasks of equal priority */
 	u8 rt_forbidden; /* no RT CPUs, whatever its affinity is */
-	u64 rt1_order; /* place of an RT1+ task in a queue (policy/rt1.h) */
+	u64 rt1_order; /* place of an RT1+ task in a queue (policy/fair.h) */
 	u64 advance_ns; /* queued earlier than vtime by this, while it waits (policy/fair.h) */
 	u64 rt1_turn_exec_ns; /* when its turn among equals began */
 	u32 watch_seq; /* the watch that its stats belong to (report/tally.bpf.h) */

@@ -4,7 +4,6 @@
  * enter it; for its NRT CPUs), and each CPU has its own. Pure: BPF and host (tests/policy). */
 #pragma once
 #include "fair.h"
-#include "rt1.h"
 
 /* What decides where a runnable task may wait. */
 struct artis_facts {

@@ -5,7 +5,6 @@
  */
 #pragma once
 #include "pick.bpf.h"
-#include "rt1.bpf.h"
 
 /* To 6.18 a real-time pick may follow ops.dispatch: a task moved there would be stuck beneath. */
 static __always_inline bool rt_is_next(s32 cpu)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! policy/hist.h: each time has one slot, and the slots' bounds are in order.
+//! policy/load.h: each time has one slot, and the slots' bounds are in order.
 
 use artis_policy::c::{ARTIS_HIST_FIRST, ARTIS_HIST_LAST, ARTIS_HIST_SLOTS};
 use artis_policy::hist_slot;

@@ -28,7 +28,7 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     rodata.smt = has_smt(&setup.topology);
     rodata.dispatch_before_rt = kernel::dispatches_before_rt();
 
-    // elsewhere the registers at a switch tell as much (src/bpf/ledger/section.bpf.h)
+    // elsewhere the registers at a switch tell as much (src/bpf/ledger/task.bpf.h)
     let hooks_returns = !Model::now().moves_at_once();
     skel.progs.artis_sys_exit.set_autoload(hooks_returns);
 
