@@ -201,8 +201,8 @@ int artis_change_note(struct artis_change *args)
 {
 	struct task_struct *p = named_task(args);
 	struct artis_change c;
-	int err = -EINVAL;
 	u64 key = (u64)p;
+	int err;
 
 	if (!p)
 		return -ESRCH;
@@ -210,12 +210,12 @@ int artis_change_note(struct artis_change *args)
 		args->policy = p->policy;
 		args->priority = p->rt_priority;
 		args->reset_on_fork = p->sched_reset_on_fork;
-		if (args->policy != SCHED_FIFO && args->policy != SCHED_RR)
-			goto out;
 	}
 	__builtin_memcpy(&c, args, sizeof(c));
-	err = bpf_map_update_elem(&changes, &key, &c, BPF_ANY);
-out:
+	if (c.kind == ARTIS_CHANGE_ADOPTED && c.policy != SCHED_FIFO && c.policy != SCHED_RR)
+		err = -EINVAL;
+	else
+		err = bpf_map_update_elem(&changes, &key, &c, BPF_ANY);
 	bpf_task_release(p);
 	return err;
 }

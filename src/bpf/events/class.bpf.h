@@ -143,14 +143,18 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 {
 	s32 cpu = cpu_of_task(p);
 	struct artis_cpu *c = cpu_of(cpu);
+	bool rr = to->rt1 && to->rr, forbidden = to->rt_forbidden, by_hand = to->by_hand;
 
+	if (t->rt1 == to->rt1 && t->rt1_rr == rr && t->rt_forbidden == forbidden &&
+	    t->by_hand == by_hand)
+		return; /* as often: rules are applied at each exec */
 	settle_beneath(p, t);
 	t->rt1 = to->rt1;
-	t->rt1_rr = to->rt1 && to->rr;
+	t->rt1_rr = rr;
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;
 	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
-	t->rt_forbidden = !!to->rt_forbidden;
-	t->by_hand = !!to->by_hand;
+	t->rt_forbidden = forbidden;
+	t->by_hand = by_hand;
 	if (c->curr_pid == p->pid && c->ext_running) {
 		c->curr_rt1 = t->rt1;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -178,14 +182,6 @@ static __always_inline void class_inherit(struct artis_task *t)
 	t->rt1_rr = of->rt1_rr;
 }
 
-/* Rules are applied at each exec: often nothing differs. */
-static __always_inline bool class_differs(const struct artis_task *t,
-					  const struct artis_set_class *to)
-{
-	return t->rt1 != to->rt1 || t->rt1_rr != (to->rt1 && to->rr) ||
-	       t->rt_forbidden != !!to->rt_forbidden || t->by_hand != !!to->by_hand;
-}
-
 /* Run by the daemon. Returns 0 or -ESRCH. */
 SEC("syscall")
 int artis_set_class(struct artis_set_class *args)
@@ -202,7 +198,7 @@ int artis_set_class(struct artis_set_class *args)
 		args->old_rr = t->rt1_rr;
 		args->old_rt_forbidden = t->rt_forbidden;
 		args->old_by_hand = t->by_hand;
-		if ((args->by_hand || !t->by_hand) && class_differs(t, args))
+		if (args->by_hand || !t->by_hand)
 			class_set(p, t, args);
 		err = 0;
 	}

@@ -7,9 +7,18 @@
 
 u32 in_charge; /* set by the first sample: the kernel drops kicks while it enables a scheduler */
 
-/* Reschedules this RT CPU; ops.enqueue sees the section and sends the task to an NRT CPU. */
-static __always_inline void evict(struct artis_cpu *c, u32 cause)
+#define ARTIS_OTHERS_TOO 1 /* returned by a classic tracepoint; 0 hides the event from perf */
+
+/* The task on @c begins an endangering section, counted as @attempt. From an RT CPU it is evicted:
+ * ops.enqueue sees the section and sends it to an NRT CPU. */
+static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
 {
+	note_attempt(c);
+	c->stat[attempt]++;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_attempt(cause);
+	if (c->kind != ARTIS_CPU_RT)
+		return;
 	if (!c->movable) {
 		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
 		return;
@@ -21,19 +30,6 @@ static __always_inline void evict(struct artis_cpu *c, u32 cause)
 	c->stat[ARTIS_STAT_EVICTION]++;
 	c->evict_cause = cause;
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
-}
-
-#define ARTIS_OTHERS_TOO 1 /* returned by a classic tracepoint; 0 hides the event from perf */
-
-/* The task on @c begins an endangering section, counted as @attempt. */
-static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
-{
-	note_attempt(c);
-	c->stat[attempt]++;
-	if (watches(ARTIS_WATCH_TASKS))
-		tally_attempt(cause);
-	if (c->kind == ARTIS_CPU_RT)
-		evict(c, cause);
 }
 
 static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)

@@ -144,24 +144,20 @@ static __always_inline bool is_wasted(const struct artis_task *t)
 }
 
 /* cpu.weight of cgroups scales the weights of their tasks: docs/decisions/0004-cgroup-weight.md. */
-struct artis_cgroup {
-	u32 weight;
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct artis_cgroup);
+	__type(value, u32);
 } cgroup_stor SEC(".maps");
 u32 cgroup_gen; /* moves with each change of weight: tasks recompute when queued next */
 
 static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
 {
-	struct artis_cgroup *c =
-		bpf_cgrp_storage_get(&cgroup_stor, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u32 *of = bpf_cgrp_storage_get(&cgroup_stor, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (c)
-		c->weight = weight;
+	if (of)
+		*of = weight;
 	__sync_fetch_and_add(&cgroup_gen, 1);
 }
 
@@ -170,17 +166,17 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 	u32 weight = ARTIS_WEIGHT_DEFAULT, depth = cgrp->level, level;
 
 	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) { /* the root, level 0, has no weight */
-		struct artis_cgroup *c;
 		struct cgroup *pos;
+		u32 *of;
 
 		if (level > depth)
 			break;
 		pos = bpf_cgroup_ancestor(cgrp, level);
 		if (!pos)
 			break;
-		c = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
-		if (c && c->weight)
-			weight = artis_weight_in(weight, c->weight);
+		of = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
+		if (of && *of)
+			weight = artis_weight_in(weight, *of);
 		bpf_cgroup_release(pos);
 	}
 	return weight;

@@ -43,21 +43,6 @@ static inline u64 artis_vtime_of(u64 run_ns, u32 inv_weight)
 	return run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT;
 }
 
-/* Virtual time with which a task is queued: at most sleep_credit_ns behind @clock, and ahead by at
- * most lead_max_ns of run time (virtual time would favour light tasks, which age fast), but not by
- * more than ARTIS_LEAD_LIGHT_MAX x lead_max_ns, which bounds the wait of the lightest task. */
-static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime, u64 clock,
-				    u32 inv_weight)
-{
-	u64 lead = artis_clamp(artis_vtime_of(policy->lead_max_ns, inv_weight), 0,
-			       policy->lead_max_ns * ARTIS_LEAD_LIGHT_MAX);
-	u64 earliest = clock - policy->sleep_credit_ns, latest = clock + lead;
-
-	if (artis_before(vtime, earliest))
-		return earliest;
-	return artis_before(latest, vtime) ? latest : vtime;
-}
-
 /* Virtual time of a task after a run: one whose weight asks for more than a CPU does not fall behind
  * @clock without end. */
 static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, u64 clock)
@@ -65,6 +50,18 @@ static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, 
 	u64 earliest = clock - policy->sleep_credit_ns;
 
 	return artis_before(vtime, earliest) ? earliest : vtime;
+}
+
+/* Virtual time with which a task is queued: at most sleep_credit_ns behind @clock, and ahead by at
+ * most lead_max_ns of run time (virtual time would favour light tasks, which age fast), but not by
+ * more than ARTIS_LEAD_LIGHT_MAX x lead_max_ns, which bounds the wait of the lightest task. */
+static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime, u64 clock,
+				    u32 inv_weight)
+{
+	u64 latest = clock + artis_clamp(artis_vtime_of(policy->lead_max_ns, inv_weight), 0,
+					 policy->lead_max_ns * ARTIS_LEAD_LIGHT_MAX);
+
+	return artis_before(latest, vtime) ? latest : artis_vtime_ran(policy, vtime, clock);
 }
 
 /* How much earlier a task preempted in an RCU read-side section is queued, to be at the clock: it
@@ -161,10 +158,9 @@ static inline bool artis_preempts(const struct artis_policy *policy, u64 vtime, 
 static inline u64 artis_rt1_order(u32 priority, u64 now_ns)
 {
 	u64 place = (now_ns >> 10) & ((1ULL << ARTIS_RT1_PLACE_BITS) - 1);
+	u64 below = ARTIS_RT1_MAX - artis_clamp(priority, 0, ARTIS_RT1_MAX);
 
-	if (priority > ARTIS_RT1_MAX)
-		priority = ARTIS_RT1_MAX;
-	return ((u64)(ARTIS_RT1_MAX - priority) << ARTIS_RT1_PLACE_BITS) + place - ARTIS_RT1_FIRST;
+	return (below << ARTIS_RT1_PLACE_BITS) + place - ARTIS_RT1_FIRST;
 }
 
 /* Is @order that of an RT1+ task? */
@@ -191,9 +187,7 @@ static inline bool artis_rt1_charge(struct artis_rt1_budget *budget,
 		budget->used_ns = 0;
 	}
 	before_ns = budget->used_ns;
-	used_ns = before_ns + run_ns;
-	if (used_ns > 1ULL << 30)
-		used_ns = 1ULL << 30;
+	used_ns = artis_clamp(before_ns + run_ns, 0, 1ULL << 30);
 	budget->used_ns = used_ns;
 	return before_ns < limit_ns && used_ns >= limit_ns;
 }

@@ -2,7 +2,7 @@
 /* Task affinity: a consumer runs where its producers ran last (design: model section 8).
  * Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/abi.h"
+#include "fair.h"
 
 #define ARTIS_PID_BITS 22 /* PID_MAX_LIMIT */
 
@@ -54,9 +54,7 @@ static inline bool artis_follow_is_active(u32 turn, u32 now)
 /* Mean run of a producer after it woke a consumer, ns, updated with a run of @ns. */
 static inline u64 artis_tail_next(u64 tail_ns, u64 ns)
 {
-	if (ns > ARTIS_FOLLOW_TAIL_MAX_NS)
-		ns = ARTIS_FOLLOW_TAIL_MAX_NS;
-	return tail_ns - tail_ns / 8 + ns / 8;
+	return tail_ns - tail_ns / 8 + artis_clamp(ns, 0, ARTIS_FOLLOW_TAIL_MAX_NS) / 8;
 }
 
 enum artis_follow_way {

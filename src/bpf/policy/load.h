@@ -5,7 +5,7 @@
  * switch (the thesis samples each ms): it or its complement decays by e^(-dt/tau). 10^4 roundings a
  * second stay below 10^-5. Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/abi.h"
+#include "fair.h"
 
 #define ARTIS_SHARE_RATE_Q20 12994642ULL /* 2^32 / (500 ms * ln 2), with 20 more fraction bits */
 #define ARTIS_LN2_Q32 2977044472ULL
@@ -90,10 +90,7 @@ static inline u64 artis_power_of(u32 share_avg, u32 capacity)
 	u64 free = share_avg < ARTIS_SHARE_ONE ? ARTIS_SHARE_ONE - share_avg : 0;
 	u64 least = ARTIS_SHARE_ONE / ARTIS_M_CAP + 1;
 
-	if (capacity < ARTIS_CAPACITY_MIN)
-		capacity = ARTIS_CAPACITY_MIN;
-	if (capacity > ARTIS_CAPACITY_ONE)
-		capacity = ARTIS_CAPACITY_ONE;
+	capacity = artis_clamp(capacity, ARTIS_CAPACITY_MIN, ARTIS_CAPACITY_ONE);
 	return (free < least ? least : free) * capacity >> 10;
 }
 
@@ -108,8 +105,7 @@ static inline u32 artis_m_of_power(u64 power)
 /* @weight x @m with ARTIS_LOAD_SHIFT fraction bits; @m is at most ARTIS_M_MAX. */
 static inline u64 artis_load_of(u64 weight, u32 m)
 {
-	if (weight > ARTIS_LOAD_WEIGHT_MAX)
-		weight = ARTIS_LOAD_WEIGHT_MAX;
+	weight = artis_clamp(weight, 0, ARTIS_LOAD_WEIGHT_MAX);
 	/* in halves: the product has up to 65 bits */
 	return ((weight >> 32) * m << (32 - (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT))) +
 	       ((u64)(u32)weight * m >> (ARTIS_M_SHIFT - ARTIS_LOAD_SHIFT));

@@ -3,7 +3,7 @@
  * the last attempt, P, the mean interval, and the least of the last intervals in own run time: by
  * the clock any task that waits long looks calm. Pure: BPF and host (tests/policy). */
 #pragma once
-#include "../abi/abi.h"
+#include "fair.h"
 
 /* Fraction bits of means. In whole ns a mean would stop 1 us off at weight 2047/2048 (rounding). */
 #define ARTIS_PERIOD_SHIFT 8
@@ -37,8 +37,7 @@ static inline u64 artis_past_power(u32 past, u32 n)
 
 	if (n == 1)
 		return square;
-	if (n >= 1U << ARTIS_PAST_STEPS)
-		n = (1U << ARTIS_PAST_STEPS) - 1;
+	n = artis_clamp(n, 0, (1U << ARTIS_PAST_STEPS) - 1);
 	for (step = 0; n && step < ARTIS_PAST_STEPS; step++) {
 		if (n & 1)
 			power = (power * square + ARTIS_PAST_ONE / 2) >> ARTIS_PAST_SHIFT;
@@ -66,11 +65,8 @@ static inline u64 artis_period_next(u64 period, u64 sum_ns, u32 n, u32 past)
 
 	if (!n)
 		return period;
-	if (sum_ns > ARTIS_INTERVALS_MAX)
-		sum_ns = ARTIS_INTERVALS_MAX;
-	fresh = (sum_ns << ARTIS_PERIOD_SHIFT) / n;
-	if (fresh > ARTIS_PERIOD_MAX)
-		fresh = ARTIS_PERIOD_MAX;
+	fresh = (artis_clamp(sum_ns, 0, ARTIS_INTERVALS_MAX) << ARTIS_PERIOD_SHIFT) / n;
+	fresh = artis_clamp(fresh, 0, ARTIS_PERIOD_MAX);
 	if (period)
 		fresh = artis_mix(period, fresh, artis_past_power(past, n));
 	return fresh ? fresh : 1;
@@ -164,34 +160,30 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 #define ARTIS_CLOCK_PROCESS_CPUTIME_ID 2
 #define ARTIS_CLOCK_THREAD_CPUTIME_ID 3
 
-/* Is it read without a driver or a walk? Negative: a device's clock or CPU time of another task. */
-static inline bool artis_is_plain_clock(s32 id)
-{
-	return id >= 0 && id != ARTIS_CLOCK_PROCESS_CPUTIME_ID &&
-	       id != ARTIS_CLOCK_THREAD_CPUTIME_ID;
-}
-
 /* Section that a call begins: ARTIS_SECTION_NONE, _SLEEPING or _CALL, of which _CALL is an attempt.
  * @class: enum artis_call_class; @arg0: clock; @arg1: futex operation or number of descriptors. */
 static inline u32 artis_call_section(u8 class, u64 arg0, u64 arg1, u32 poll_fds_max)
 {
-	u32 op;
+	u32 op = arg1 & ARTIS_FUTEX_CMD_MASK;
+	s32 clock = arg0;
 
 	switch (class) {
 	case ARTIS_CALL_HARMLESS:
 		return ARTIS_SECTION_NONE;
-	case ARTIS_CALL_HARMLESS_CLOCK:
-		return artis_is_plain_clock((s32)arg0) ? ARTIS_SECTION_NONE : ARTIS_SECTION_CALL;
+	case ARTIS_CALL_HARMLESS_CLOCK: /* negative: a device's clock or CPU time of another task */
+		if (clock >= 0 && clock != ARTIS_CLOCK_PROCESS_CPUTIME_ID &&
+		    clock != ARTIS_CLOCK_THREAD_CPUTIME_ID)
+			return ARTIS_SECTION_NONE;
+		break;
 	case ARTIS_CALL_SLEEPING:
 		return ARTIS_SECTION_SLEEPING;
 	case ARTIS_CALL_SLEEPING_FUTEX:
-		op = arg1 & ARTIS_FUTEX_CMD_MASK;
-		return op == ARTIS_FUTEX_WAIT || op == ARTIS_FUTEX_WAIT_BITSET ?
-			       ARTIS_SECTION_SLEEPING :
-			       ARTIS_SECTION_CALL;
+		if (op == ARTIS_FUTEX_WAIT || op == ARTIS_FUTEX_WAIT_BITSET)
+			return ARTIS_SECTION_SLEEPING;
+		break;
 	case ARTIS_CALL_SLEEPING_POLL:
-		return (u32)arg1 <= poll_fds_max ? ARTIS_SECTION_SLEEPING : ARTIS_SECTION_CALL;
-	default:
-		return ARTIS_SECTION_CALL;
+		if ((u32)arg1 <= poll_fds_max)
+			return ARTIS_SECTION_SLEEPING;
 	}
+	return ARTIS_SECTION_CALL;
 }

@@ -100,13 +100,11 @@ int artis_set_follow(struct artis_set_follow *args)
 		nr += !!a.producer[i];
 	f = a.set && nr ? follow_remember(p, ARTIS_FOLLOW_CONSUMER) :
 			  bpf_task_storage_get(&follow_stor, p, 0, 0);
-	if (f) { /* follow() clears ARTIS_FOLLOW_CONSUMER if none is left */
-		for (i = 0; i < ARTIS_FOLLOW_MAX; i++)
-			a.producer[i] = follow_set(&f->producer[i], a.producer[i], a.set);
-	} else {
-		__builtin_memset(a.producer, 0, sizeof(a.producer));
-		err = a.set && nr ? -ENOMEM : 0;
-	}
+	if (!f && a.set && nr)
+		err = -ENOMEM;
+	for (i = 0; i < ARTIS_FOLLOW_MAX;
+	     i++) /* follow() clears ARTIS_FOLLOW_CONSUMER if all are 0 */
+		a.producer[i] = f ? follow_set(&f->producer[i], a.producer[i], a.set) : 0;
 	bpf_task_release(p);
 	*args = a;
 	return err;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Queues tasks where artis_may_wait() allows. A CPU that takes from there then looks: a kicked one,
- * or that of the run queue before it idles. If a real-time task holds it, see events/rt.bpf.h.
- */
+/* Queues tasks where artis_may_wait() allows. A CPU that takes from there then looks: a kicked one,
+ * or that of the run queue before it idles. If a real-time task holds it, see events/rt.bpf.h. */
 #pragma once
 #include "pick.bpf.h"
 
@@ -104,8 +102,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	struct artis_cpu *c = cpu_of(cpu);
 
 	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
-	if (unlikely(c->gone ==
-		     2)) { /* not before: tasks of the local queue keep from a dispatch */
+	if (unlikely(c->gone == 2)) { /* not before: a dispatch does not come with tasks there */
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
 		return;
 	}
@@ -142,19 +139,19 @@ __noinline s32 idle_for(struct task_struct *p __arg_trusted, struct artis_task *
 __noinline s32 rt1_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
 		       u32 queue, u32 group)
 {
-	s32 cpu;
+	s32 cpu = -EBUSY;
 
 	if (queue == ARTIS_QUEUE_CALM) {
 		cpu = pick_idle_rt(p, t, group);
 		if (cpu < 0)
 			cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
-		if (cpu >= 0)
-			return cpu;
 	}
-	if (!t->nrt_groups)
-		return -EBUSY;
-	cpu = pick_idle_nrt(p, t, group);
-	return cpu >= 0 ? cpu : pick_lower(p, t, group, ARTIS_CPU_NRT);
+	if (cpu < 0 && t->nrt_groups) {
+		cpu = pick_idle_nrt(p, t, group);
+		if (cpu < 0)
+			cpu = pick_lower(p, t, group, ARTIS_CPU_NRT);
+	}
+	return cpu;
 }
 
 /* A CPU of @group with a calm task far ahead of @p, < 0: none. */
