@@ -107,16 +107,12 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	struct artis_task_stats stats;
 };
 
-struct artis_set_class { /* BPF_PROG_RUN: the new class of a task */
+struct artis_set_class { /* BPF_PROG_RUN: the new class of a task; out: the one before */
 	u32 pid;
 	u32 rt1; /* RT1+ priority, 0: an NRT task */
 	u32 rr; /* takes turns with equals */
 	u32 rt_forbidden; /* no RT CPUs for it */
 	u32 by_hand; /* the user's own choice; if not, one that was set by hand stays */
-	u32 old_rt1; /* out: the class before */
-	u32 old_rr;
-	u32 old_rt_forbidden;
-	u32 old_by_hand;
 };
 
 /* Task affinity: which tasks a consumer follows. Few tasks take part: not in struct artis_task. */

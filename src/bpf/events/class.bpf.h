@@ -186,7 +186,8 @@ static __always_inline void class_inherit(struct artis_task *t)
 SEC("syscall")
 int artis_set_class(struct artis_set_class *args)
 {
-	struct task_struct *p = bpf_task_from_pid(args->pid);
+	struct artis_set_class to = *args;
+	struct task_struct *p = bpf_task_from_pid(to.pid);
 	struct artis_task *t;
 	int err = -ESRCH;
 
@@ -194,12 +195,12 @@ int artis_set_class(struct artis_set_class *args)
 		return err;
 	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t) {
-		args->old_rt1 = t->rt1;
-		args->old_rr = t->rt1_rr;
-		args->old_rt_forbidden = t->rt_forbidden;
-		args->old_by_hand = t->by_hand;
-		if (args->by_hand || !t->by_hand)
-			class_set(p, t, args);
+		args->rt1 = t->rt1;
+		args->rr = t->rt1_rr;
+		args->rt_forbidden = t->rt_forbidden;
+		args->by_hand = t->by_hand;
+		if (to.by_hand || !t->by_hand)
+			class_set(p, t, &to);
 		err = 0;
 	}
 	bpf_task_release(p);

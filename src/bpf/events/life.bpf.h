@@ -23,7 +23,7 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 	if (args->fork)
 		class_inherit(t);
 	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
-	task_forget_cgroup(t);
+	t->cgroup_gen = cgroup_gen - 1; /* task_refresh_weight() looks again */
 	task_begins(p, t, ARTIS_WEIGHT_DEFAULT);
 	return 0;
 }
@@ -108,7 +108,7 @@ void BPF_STRUCT_OPS(artis_cgroup_move, struct task_struct *p, struct cgroup *fro
 	struct artis_task *t = task_of(p);
 
 	if (t)
-		task_forget_cgroup(t);
+		t->cgroup_gen = cgroup_gen - 1;
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(artis_init)

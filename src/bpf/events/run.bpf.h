@@ -2,22 +2,6 @@
 /* A task starts and stops on a CPU. Both callbacks may run on another CPU than that of the task. */
 #pragma once
 
-/* @p may not be on this RT CPU: it cannot migrate, the user has just forbidden it RT CPUs, or
- * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can. */
-static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, struct artis_task *t,
-					struct task_struct *p)
-{
-	if (in_charge && t->section >= ARTIS_SECTION_CALL)
-		c->section_since_ns = scx_bpf_now();
-	if (is_migration_disabled(p))
-		return;
-	count(ARTIS_STAT_EVICTION);
-	c->evict_cause = t->section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT :
-			 t->section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH :
-							     t->section_nr + 1;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-}
-
 /* Does an RT1+ task higher than @t wait for RT CPU @cpu? */
 static __noinline bool waits_higher(s32 cpu, const struct artis_task *t)
 {
@@ -83,8 +67,19 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 			t->stats.moves_rt++;
 	}
 	if (rt && c->movable &&
-	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
-		runs_astray(c, cpu, t, p);
+	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden))) {
+		/* It may not be here: it cannot migrate, the user has just forbidden it RT CPUs, or
+		 * (PREEMPT_RT) the rt class moved it here while a lock boosted it. */
+		if (in_charge && t->section >= ARTIS_SECTION_CALL)
+			c->section_since_ns = scx_bpf_now();
+		if (!is_migration_disabled(p)) { /* it leaves */
+			count(ARTIS_STAT_EVICTION);
+			c->evict_cause = t->section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT :
+					 t->section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH :
+									     t->section_nr + 1;
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		}
+	}
 	if (unlikely(t->rt1) && waits_higher(cpu, t)) /* came after select_rt1() chose @p */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	c->ext_running = 1;

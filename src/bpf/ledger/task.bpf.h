@@ -163,16 +163,14 @@ static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
 
 static u32 cgroup_path_weight(struct cgroup *cgrp)
 {
-	u32 weight = ARTIS_WEIGHT_DEFAULT, depth = cgrp->level, level;
+	u32 weight = ARTIS_WEIGHT_DEFAULT, level;
 
 	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) { /* the root, level 0, has no weight */
 		struct cgroup *pos;
 		u32 *of;
 
-		if (level > depth)
-			break;
 		pos = bpf_cgroup_ancestor(cgrp, level);
-		if (!pos)
+		if (!pos) /* @cgrp lies higher */
 			break;
 		of = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
 		if (of && *of)
@@ -188,11 +186,6 @@ static void task_note_weight(const struct task_struct *p, struct artis_task *t, 
 	weight = artis_weight_in(weight, t->cgroup_weight);
 	t->weight = is_kernel_task(p) || p->tgid == daemon_tgid ? ARTIS_WEIGHT_MIN : weight;
 	t->inv_weight = artis_inv_weight(weight);
-}
-
-static void task_forget_cgroup(struct artis_task *t)
-{
-	t->cgroup_gen = cgroup_gen - 1; /* task_refresh_weight() looks again */
 }
 
 /* Takes over changed weights before @p is queued. Only for ops that hold the rq lock of @p. */

@@ -20,12 +20,9 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
 	struct bpf_cpumask *of = mask_of(group, kind);
-	const struct cpumask *in;
+	const struct cpumask *in = of ? allowed_of(p, of, all) : NULL;
 	s32 cpu;
 
-	if (!of)
-		return -EBUSY;
-	in = allowed_of(p, of, all);
 	if (!in)
 		return -EBUSY;
 	if (smt) {
@@ -75,11 +72,8 @@ static __always_inline bool any_idle(const struct cpumask *of)
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {
 	struct bpf_cpumask *of = calm_of(group, kind);
-	u32 cpu;
+	u32 cpu = of ? bpf_cpumask_any_and_distribute(cast_mask(of), p->cpus_ptr) : ~0U;
 
-	if (!of)
-		return -EBUSY;
-	cpu = bpf_cpumask_any_and_distribute(cast_mask(of), p->cpus_ptr);
 	return cpu < policy.nr_cpus ? (s32)cpu : -EBUSY;
 }
 
@@ -91,11 +85,9 @@ static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
 		return;
 	c->makes_way = on;
 	of = calm_of(group_of(cpu), c->kind);
-	if (!of)
-		return;
-	if (on)
+	if (of && on)
 		bpf_cpumask_set_cpu(cpu, of);
-	else
+	else if (of)
 		bpf_cpumask_clear_cpu(cpu, of);
 }
 

@@ -218,8 +218,8 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 	s->why = ARTIS_NR_STATS;
 }
 
-/* A run of @p ends. @begin_ns: 0 if it began before it was watched. */
-static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u64 begin_ns,
+/* A run of @p ends, which may have begun before it was watched. */
+static __always_inline void tell_run(s32 cpu, struct task_struct *p, struct artis_task *t, bool rt,
 				     u64 now_ns)
 {
 	struct artis_event_record e = {
@@ -227,11 +227,12 @@ static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u6
 		.from = cpu,
 		.to = cpu,
 		.rt = rt,
-		.begin_ns = begin_ns,
+		.begin_ns = t->run_since_ns,
 	};
 
-	if (begin_ns)
+	if (t->run_since_ns)
 		tell_event(p, &e, ARTIS_WATCH_RUNS, ARTIS_RECORD_RUN);
+	t->run_since_ns = 0;
 }
 
 /* Ext task @p stops on @cpu; @c still holds the cause if it is evicted. */
@@ -249,35 +250,29 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 		s->evict_entry_ns = c->section_since_ns;
 		s->evict_left_ns = now_ns;
 	}
-	tell_run(cpu, p, false, t->run_since_ns, now_ns);
-	t->run_since_ns = 0;
+	tell_run(cpu, p, t, false, now_ns);
 }
 
 static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *p,
 				       struct task_struct *prev)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	struct artis_task_stats *s;
 
 	if (!t)
 		return;
-	s = stats_of(t);
+	stats_of(t)->runs[c->kind == ARTIS_CPU_RT]++;
 	t->run_since_ns = scx_bpf_now();
 	t->exec_start_ns = p->se.sum_exec_runtime;
-	s->runs[c->kind == ARTIS_CPU_RT]++;
-	tally_waited(s, t->run_since_ns, prev);
+	tally_waited(&t->stats, t->run_since_ns, prev);
 }
 
 static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	u64 now_ns = scx_bpf_now(), held_ns, ran_ns;
-	struct artis_task_stats *s;
+	struct artis_task_stats *s = t ? stats_of(t) : NULL;
 
-	if (!t)
-		return;
-	s = stats_of(t);
-	if (!t->run_since_ns)
+	if (!s || !t->run_since_ns)
 		return;
 	/* as the kernel accounts it, without interrupts; exec_start_ns may be stale */
 	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
@@ -286,8 +281,7 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 		ran_ns = held_ns;
 	if ((s64)ran_ns > 0)
 		s->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
-	tell_run(cpu, p, true, t->run_since_ns, now_ns);
-	t->run_since_ns = 0;
+	tell_run(cpu, p, t, true, now_ns);
 }
 
 /* Attached while tasks are watched. */
