@@ -55,15 +55,15 @@ static __always_inline bool is_keepers_call(void)
 	return k && k->tgid == bpf_get_current_pid_tgid() >> 32;
 }
 
-/* Copies the record of @key; one deleted meanwhile may hold another task's: callers compare tid. */
-static __always_inline bool get_change(u64 key, struct artis_change *copy)
+/* Copies the record of @key; one deleted meanwhile may hold another task's than that of @tid. */
+static __always_inline bool get_change(u64 key, u32 tid, struct artis_change *copy)
 {
 	const struct artis_change *found = bpf_map_lookup_elem(&changes, &key);
 
 	if (!found)
 		return false;
 	*copy = *found;
-	return true;
+	return copy->tid == tid;
 }
 
 /* Did @p, forked by a task with the record @c, inherit what the daemon had changed? */
@@ -85,7 +85,7 @@ int BPF_PROG(artis_change_fork, struct task_struct *child)
 	struct artis_change c;
 	u64 key = (u64)child;
 
-	if (!get_change((u64)parent, &c) || c.tid != parent->pid || !is_born_changed(child, &c))
+	if (!get_change((u64)parent, parent->pid, &c) || !is_born_changed(child, &c))
 		return 0;
 	c.tid = child->pid;
 	c.start_ticks = start_ticks(child);
@@ -105,7 +105,7 @@ int BPF_PROG(artis_change_exec, struct task_struct *p, pid_t old_pid, struct lin
 	struct artis_change c;
 	u64 key = (u64)p;
 
-	if (old_pid == p->pid || !get_change(key, &c) || c.tid != old_pid)
+	if (old_pid == p->pid || !get_change(key, old_pid, &c))
 		return 0;
 	c.tid = p->pid;
 	c.start_ticks = start_ticks(p);
@@ -136,7 +136,7 @@ int BPF_PROG(artis_change_policy, struct task_struct *p, const struct sched_attr
 	struct artis_change c;
 	u64 key = (u64)p;
 
-	if (err || is_keepers_call() || !get_change(key, &c) || c.tid != p->pid ||
+	if (err || is_keepers_call() || !get_change(key, p->pid, &c) ||
 	    c.kind != ARTIS_CHANGE_ADOPTED)
 		return 0;
 	if (policy == SETPARAM_POLICY && !attr->sched_priority)
@@ -230,7 +230,7 @@ int artis_change_get(struct artis_change *args)
 
 	if (!p)
 		return err;
-	if (get_change((u64)p, &c) && c.tid == args->tid) {
+	if (get_change((u64)p, args->tid, &c)) {
 		__builtin_memcpy(args, &c, sizeof(c));
 		err = 0;
 	}

@@ -8,8 +8,6 @@
 
 char _license[] SEC("license") = "GPL";
 
-#define ARTIS_PF_USER_WORKER 0x00004000 /* include/linux/sched.h: a thread lent to the kernel */
-
 #include "abi/abi.h"
 #include "config/rodata.bpf.h"
 #include "config/sched.bpf.h"

@@ -5,7 +5,6 @@
  */
 #include "abi/abi.h"
 #include "policy/fair.h"
-#include "policy/follow.h"
 #include "policy/load.h"
 #include "policy/predict.h"
 #include "policy/room.h"

@@ -89,9 +89,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 rt_pid;
 	u32 rt_policy; /* SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6 */
 	char rt_comm[16];
-	/* the ext task that waits in the local queue for the end of real-time tasks, as ops.stopping
-	 * left it; 0: none */
-	u32 beneath_pid;
+	u32 beneath_pid; /* ext task in the local queue, as ops.stopping left it, or 0 */
 	u32 own_queued; /* length of its own queue when last sampled */
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;
@@ -192,21 +190,23 @@ struct artis_walk { /* BPF_PROG_RUN: input `all`, the rest is output */
 	u32 all; /* write a record of each task, not only of those that ran */
 	u32 tasks; /* tasks seen */
 	u32 written; /* records written */
-	u32 pad;
 };
 
-/* Events by which the daemon classifies tasks: in a ring buffer that no statistics can fill. The
- * kinds are bits of `news_wanted`. */
-enum artis_news_kind {
-	ARTIS_NEWS_FORK = 1, /* new; inherits the class of its parent unless told otherwise */
-	ARTIS_NEWS_FORK_RT = 2, /* new, and of a real-time class */
-	ARTIS_NEWS_EXEC = 4,
-	ARTIS_NEWS_NAME = 8, /* it gets another name */
-	ARTIS_NEWS_CGROUP = 16, /* it, or its whole process, has moved to another cgroup */
-	ARTIS_NEWS_TO_RT = 32, /* it has become SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
-	ARTIS_NEWS_FROM_RT = 64, /* it has come back to the ext class */
-	ARTIS_NEWS_AFFINITY = 128, /* the affinity of an RT1+ or real-time task has changed */
-	ARTIS_NEWS_POLICY = 256, /* a call has set the policy of such a task */
+/* Events by which the daemon classifies tasks, in a ring buffer that no statistics can fill. */
+enum artis_news_kind { /* bits of `news_wanted` */
+		       ARTIS_NEWS_FORK =
+			       1, /* new; inherits the class of its parent unless told otherwise */
+		       ARTIS_NEWS_FORK_RT = 2, /* new, and of a real-time class */
+		       ARTIS_NEWS_EXEC = 4,
+		       ARTIS_NEWS_NAME = 8, /* it gets another name */
+		       ARTIS_NEWS_CGROUP =
+			       16, /* it, or its whole process, has moved to another cgroup */
+		       ARTIS_NEWS_TO_RT =
+			       32, /* it has become SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
+		       ARTIS_NEWS_FROM_RT = 64, /* it has come back to the ext class */
+		       ARTIS_NEWS_AFFINITY =
+			       128, /* the affinity of an RT1+ or real-time task has changed */
+		       ARTIS_NEWS_POLICY = 256, /* a call has set the policy of such a task */
 };
 
 struct artis_news {

@@ -3,8 +3,7 @@
 #pragma once
 #include "consts.h"
 
-/* A histogram of times: those below 2^FIRST ns share the first slot, those from 2^LAST ns on the
- * last (policy/load.h). */
+/* A histogram: times below 2^FIRST ns share the first slot, those from 2^LAST ns on the last. */
 #define ARTIS_HIST_FIRST 9
 #define ARTIS_HIST_LAST 31
 #define ARTIS_HIST_SLOTS 24

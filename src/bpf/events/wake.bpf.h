@@ -66,8 +66,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* To 6.18: the guest @p of an RT CPU returns to its queue, with its account open.
- * A real-time task waits until that has been done. */
+/* To 6.18: guest @p of an RT CPU returns to its queue, its account open: a real-time task waits. */
 static __always_inline bool return_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
 					 u64 enq_flags)
 {

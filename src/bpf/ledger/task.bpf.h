@@ -52,11 +52,6 @@ static __always_inline bool is_rcu_reader(const struct task_struct *p)
 	       p->rcu_read_unlock_special.b.blocked;
 }
 
-static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
-{
-	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
-}
-
 static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 {
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();

@@ -43,8 +43,7 @@ static inline u64 artis_vtime_of(u64 run_ns, u32 inv_weight)
 	return run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT;
 }
 
-/* Virtual time of a task after a run: one whose weight asks for more than a CPU does not fall behind
- * @clock without end. */
+/* Virtual time after a run: not behind @clock without end if the weight asks for more than a CPU. */
 static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, u64 clock)
 {
 	u64 earliest = clock - policy->sleep_credit_ns;

@@ -50,8 +50,7 @@ static inline u32 artis_share_at(const struct artis_rt_share *s, u64 now_ns)
 	       artis_share_decay(ARTIS_SHARE_ONE - avg, artis_share_since(s->since_ns, now_ns));
 }
 
-/* From @now_ns on an rt/dl task runs (@in_rt) or none does. It waits while the first is noted: the
- * rest is done when it has run. */
+/* From @now_ns on an rt/dl task runs (@in_rt), which waits: the rest is done when none does. */
 static inline void artis_share_switch(struct artis_rt_share *s, u64 now_ns, bool in_rt)
 {
 	if (s->in_rt == in_rt)
@@ -80,7 +79,6 @@ static inline void artis_share_switch(struct artis_rt_share *s, u64 now_ns, bool
 struct artis_load {
 	u64 weight; /* sum of its runnable ext tasks; 100 is one of nice 0 */
 	u32 m; /* artis_m_of_power() of its CPUs */
-	u32 pad;
 };
 
 /* What a CPU leaves to ext tasks, in full CPUs, never 0; a group has the sum of its CPUs.
@@ -127,8 +125,6 @@ static inline bool artis_imbalanced(const struct artis_load *e, const struct art
 	return artis_load_of(e->weight, e->m) > less + less / 100 * pct;
 }
 
-/* Histograms of times, a slot for each power of two from 0.5 us to 2 s. tests/policy compares the
- * bounds with src/userspace/model/hist.rs. */
 /* Position of the highest set bit of @v, which is not 0. */
 static inline __attribute__((always_inline)) u32 artis_log2(u64 v)
 {
@@ -142,7 +138,7 @@ static inline __attribute__((always_inline)) u32 artis_log2(u64 v)
 	return log2;
 }
 
-/* Slot of a time of @ns. */
+/* Slot of a time of @ns in a histogram; src/userspace/model/hist.rs has the same bounds. */
 static inline u32 artis_hist_slot(u64 ns)
 {
 	if (ns < 1ULL << ARTIS_HIST_FIRST)

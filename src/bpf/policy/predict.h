@@ -149,8 +149,6 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 			    artis_period(h->period_ns));
 }
 
-/* Which system calls are attempts (design: model section 3): the class of a call comes from Rust,
- * some calls also depend on an argument. */
 /* linux/futex.h: the operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 #define ARTIS_FUTEX_CMD_MASK 0x7f
 #define ARTIS_FUTEX_WAIT 0

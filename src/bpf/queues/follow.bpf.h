@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A consumer wakes on the NRT CPU of its producers, or waits there (policy/follow.h). Tasks that do
- * not take part have no entry here. */
+/* A consumer wakes on the NRT CPU of its producers, or waits there (policy/room.h). */
 #pragma once
-#include "../policy/follow.h"
 #include "insert.bpf.h"
 
 /* Producers are named by thread id and start time: a consumer drops ended ones when it wakes.
@@ -102,8 +100,7 @@ int artis_set_follow(struct artis_set_follow *args)
 			  bpf_task_storage_get(&follow_stor, p, 0, 0);
 	if (!f && a.set && nr)
 		err = -ENOMEM;
-	for (i = 0; i < ARTIS_FOLLOW_MAX;
-	     i++) /* follow() clears ARTIS_FOLLOW_CONSUMER if all are 0 */
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) /* if all are 0, follow() clears its flag */
 		a.producer[i] = f ? follow_set(&f->producer[i], a.producer[i], a.set) : 0;
 	bpf_task_release(p);
 	*args = a;

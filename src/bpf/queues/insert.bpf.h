@@ -42,7 +42,7 @@ __noinline u32 note_facts(struct artis_facts *f __arg_nonnull, struct task_struc
 		f->pinned = true;
 	f->calm = is_calm(t);
 	f->kernel = is_kernel_task(p);
-	f->unsettled = is_unsettled(p, t);
+	f->unsettled = t->fresh || (p->flags & PF_EXITING) || p->in_execve;
 	f->rt_forbidden = t->rt_forbidden;
 	return artis_queue_of(f);
 }

@@ -26,20 +26,19 @@ __noinline u64 pass_over(struct artis_cpu *c __arg_nonnull, u32 queue, u64 order
 static __always_inline void look_at(struct artis_look *l, struct artis_cpu *c, u32 queue, u32 where,
 				    bool waits, bool compare)
 {
-	struct task_struct *head = NULL;
+	struct task_struct *head;
 
-	if (waits && !compare) {
-		l->waits |= 1U << queue;
-		return;
+	if (waits && compare) {
+		head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
+		waits = head;
+		if (head)
+			l->first[queue] = pass_over(
+				c, queue, common_order(head->scx.dsq_vtime, queue, where));
 	}
 	if (waits)
-		head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
-	if (!head) {
+		l->waits |= 1U << queue;
+	else
 		c->passed_ns[queue] = 0;
-		return;
-	}
-	l->waits |= 1U << queue;
-	l->first[queue] = pass_over(c, queue, common_order(head->scx.dsq_vtime, queue, where));
 }
 
 /* What waits for @cpu. A queued task is counted: queues without weight are empty. */

@@ -42,18 +42,6 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	return true;
 }
 
-/* The last record of @p, which exits. */
-static __always_inline void tell_exit(struct task_struct *p)
-{
-	struct artis_task *t;
-
-	if (!watches(ARTIS_WATCH_TASKS) || !in_budget(this_cpu(), scx_bpf_now()))
-		return;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	if (t)
-		tell_task(p, t, true);
-}
-
 /* kernel/bpf/task_iter.c; scx's headers do not declare them */
 extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 			     unsigned int flags) __ksym __weak;
@@ -73,7 +61,7 @@ int artis_walk(struct artis_walk *walk)
 		u64 exec_ns = p->se.sum_exec_runtime;
 
 		walk->tasks++;
-		if (!t || p->exit_state) /* a zombie: tell_exit() wrote its last record */
+		if (!t || p->exit_state) /* a zombie: ops.exit_task wrote its last record */
 			continue;
 		stats_of(t);
 		if ((!walk->all && exec_ns == t->told_exec_ns) || !tell_task(p, t, false))
@@ -85,8 +73,7 @@ int artis_walk(struct artis_walk *walk)
 	return 0;
 }
 
-/* What the daemon cannot read by mmap, run before it reads the array of CPUs: queue lengths, and the
- * clock of the time stamps. */
+/* Queue lengths, and the clock of the time stamps: run before the array of CPUs is read by mmap. */
 SEC("syscall")
 int artis_sample(struct artis_sample *sample)
 {
