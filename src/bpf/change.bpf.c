@@ -66,16 +66,6 @@ static __always_inline bool get_change(u64 key, u32 tid, struct artis_change *co
 	return copy->tid == tid;
 }
 
-/* Did @p, forked by a task with the record @c, inherit what the daemon had changed? */
-static __always_inline bool is_born_changed(const struct task_struct *p,
-					    const struct artis_change *c)
-{
-	if (c->kind == ARTIS_CHANGE_CONFINED)
-		return p->nr_cpus_allowed == c->nr_to;
-	/* SCHED_RESET_ON_FORK: the child of a real-time task is none */
-	return !c->reset_on_fork && !has_rt_policy(p);
-}
-
 /* Last step of a fork, also for threads that the kernel adds to a process. The parent may have been
  * restored meanwhile: the child has what the parent had. */
 SEC("tp_btf/sched_wakeup_new")
@@ -85,7 +75,11 @@ int BPF_PROG(artis_change_fork, struct task_struct *child)
 	struct artis_change c;
 	u64 key = (u64)child;
 
-	if (!get_change((u64)parent, parent->pid, &c) || !is_born_changed(child, &c))
+	if (!get_change((u64)parent, parent->pid, &c))
+		return 0;
+	/* SCHED_RESET_ON_FORK: the child of a real-time task is none */
+	if (c.kind == ARTIS_CHANGE_CONFINED ? child->nr_cpus_allowed != c.nr_to :
+					      c.reset_on_fork || has_rt_policy(child))
 		return 0;
 	c.tid = child->pid;
 	c.start_ticks = start_ticks(child);

@@ -2,7 +2,7 @@
 /* artis: asymmetric real-time scheduling. The includes are in the order of the flow.
  * abi: shared with Rust; config: set at load; ledger: state of CPUs, tasks and cgroups;
  * policy: pure rules, tested on the host; queues: from a verdict to a dispatch;
- * events: entry, real-time switches, wake, run, life; report: output to userspace. */
+ * events: entry, real-time switches, run, life; report: output to userspace. */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
 
@@ -18,7 +18,6 @@ char _license[] SEC("license") = "GPL";
 #include "queues/follow.bpf.h"
 #include "events/entry.bpf.h"
 #include "events/rt.bpf.h"
-#include "events/wake.bpf.h"
 #include "events/run.bpf.h"
 #include "report/walk.bpf.h"
 #include "events/class.bpf.h"

@@ -166,22 +166,6 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 		preempt_for_rt1(cpu);
 }
 
-/* In fork: the child has the class of its parent, RT1+ not after SCHED_RESET_ON_FORK. */
-static __always_inline void class_inherit(struct artis_task *t)
-{
-	struct task_struct *parent = bpf_get_current_task_btf();
-	struct artis_task *of = bpf_task_storage_get(&task_stor, parent, 0, 0);
-
-	if (!of)
-		return;
-	t->rt_forbidden = of->rt_forbidden;
-	t->by_hand = of->by_hand;
-	if (!of->rt1 || parent->sched_reset_on_fork) /* cleared in the child by now */
-		return;
-	t->rt1 = of->rt1;
-	t->rt1_rr = of->rt1_rr;
-}
-
 /* Run by the daemon. Returns 0 or -ESRCH. */
 SEC("syscall")
 int artis_set_class(struct artis_set_class *args)

@@ -13,15 +13,23 @@ static __always_inline void task_begins(struct task_struct *p, struct artis_task
 
 s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct artis_task *t =
-		bpf_task_storage_get(&task_stor, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct artis_task *of, *t;
 
+	t = bpf_task_storage_get(&task_stor, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t)
 		return -ENOMEM;
 	t->fresh = args->fork;
 	t->section = args->fork ? ARTIS_SECTION_CALL : ARTIS_SECTION_NONE; /* a child is in fork */
-	if (args->fork)
-		class_inherit(t);
+	of = args->fork ? bpf_task_storage_get(&task_stor, parent, 0, 0) : NULL;
+	if (of) { /* the child has the class of its parent */
+		t->rt_forbidden = of->rt_forbidden;
+		t->by_hand = of->by_hand;
+		if (!parent->sched_reset_on_fork) { /* cleared in the child by now */
+			t->rt1 = of->rt1;
+			t->rt1_rr = of->rt1_rr;
+		}
+	}
 	t->cgroup_weight = ARTIS_WEIGHT_DEFAULT;
 	t->cgroup_gen = cgroup_gen - 1; /* task_refresh_weight() looks again */
 	task_begins(p, t, ARTIS_WEIGHT_DEFAULT);

@@ -156,25 +156,6 @@ static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
 	__sync_fetch_and_add(&cgroup_gen, 1);
 }
 
-static u32 cgroup_path_weight(struct cgroup *cgrp)
-{
-	u32 weight = ARTIS_WEIGHT_DEFAULT, level;
-
-	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) { /* the root, level 0, has no weight */
-		struct cgroup *pos;
-		u32 *of;
-
-		pos = bpf_cgroup_ancestor(cgrp, level);
-		if (!pos) /* @cgrp lies higher */
-			break;
-		of = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
-		if (of && *of)
-			weight = artis_weight_in(weight, *of);
-		bpf_cgroup_release(pos);
-	}
-	return weight;
-}
-
 /* Kernel threads and the daemon count least: their work is short or bound, even at nice -20. */
 static void task_note_weight(const struct task_struct *p, struct artis_task *t, u32 weight)
 {
@@ -186,7 +167,8 @@ static void task_note_weight(const struct task_struct *p, struct artis_task *t, 
 /* Takes over changed weights before @p is queued. Only for ops that hold the rq lock of @p. */
 static __always_inline void task_refresh_weight(struct task_struct *p, struct artis_task *t)
 {
-	struct cgroup *cgrp;
+	u32 weight = ARTIS_WEIGHT_DEFAULT, level, *of;
+	struct cgroup *cgrp, *pos;
 
 	if (likely(t->cgroup_gen == cgroup_gen))
 		return;
@@ -194,7 +176,16 @@ static __always_inline void task_refresh_weight(struct task_struct *p, struct ar
 	if (!cgrp)
 		return;
 	t->cgroup_gen = cgroup_gen;
-	t->cgroup_weight = cgroup_path_weight(cgrp);
+	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) { /* the root, level 0, has no weight */
+		pos = bpf_cgroup_ancestor(cgrp, level);
+		if (!pos) /* @cgrp lies higher */
+			break;
+		of = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
+		if (of && *of)
+			weight = artis_weight_in(weight, *of);
+		bpf_cgroup_release(pos);
+	}
+	t->cgroup_weight = weight;
 	task_note_weight(p, t, p->scx.weight);
 	bpf_cgroup_release(cgrp);
 }
