@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* State of each task. BPF writes it; the daemon looks it up by pidfd for queries about a task. */
 #pragma once
-#include "consts.h"
+#ifndef __VMLINUX_H__ /* bindgen and compilers of the host; BPF has these from vmlinux.h */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed int s32;
+typedef signed long long s64;
+#include <stdbool.h>
+#endif
 
 /* A histogram: times below 2^FIRST ns share the first slot, those from 2^LAST ns on the last. */
 #define ARTIS_HIST_FIRST 9

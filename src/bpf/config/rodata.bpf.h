@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the daemon writes: the policy (abi/consts.h), abilities of this kernel, the partition. */
+/* What the daemon writes: the policy (abi/abi.h), abilities of this kernel, the partition. */
 #pragma once
 
 struct artis_policy policy SEC(".data.policy");

@@ -103,19 +103,6 @@ __noinline u32 next_of(const struct artis_look *l __arg_nonnull)
 	return artis_next(l);
 }
 
-/* Moves the first task of @queue to @cpu; false: it is gone or may not run here. */
-static __always_inline bool take(struct artis_look *l, struct artis_cpu *c, u32 queue, s32 cpu)
-{
-	c->passed_ns[queue] = 0;
-	if (move_to_local(queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu))) {
-		if (l->rt && queue == ARTIS_QUEUE_CALM)
-			count_took(ARTIS_STAT_TAKE_RT);
-		return true;
-	}
-	l->waits &= ~(1U << queue);
-	return false;
-}
-
 /* @cpu has nothing to run. Global, as balance(): 6.12's verifier would combine all their loops. */
 __noinline bool take_from_groups(s32 cpu, bool rt)
 {
@@ -254,7 +241,12 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		next = taken ? ARTIS_NEXT_NONE : next_of(&l);
 		if (next >= ARTIS_NR_QUEUES)
 			break;
-		taken = take(&l, c, next, cpu);
+		c->passed_ns[next] = 0;
+		taken = move_to_local(next, next == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu));
+		if (!taken) /* it is gone or may not run here */
+			l.waits &= ~(1U << next);
+		else if (l.rt && next == ARTIS_QUEUE_CALM)
+			count_took(ARTIS_STAT_TAKE_RT);
 	}
 	if (!taken && !l.may_stay && unlikely(nr_groups > 1))
 		taken = take_from_groups(cpu, l.rt);

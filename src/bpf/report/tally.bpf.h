@@ -24,7 +24,8 @@ static __always_inline bool in_budget(struct artis_cpu *c, u64 now_ns)
 	return true;
 }
 
-/* Reserves a record of @size bytes; NULL, counted, if there is no room. record_end() submits it. */
+/* Reserves a record of @size bytes; NULL, counted, if there is no room. It is submitted without a
+ * wake-up of the reader: that would interrupt this CPU, which may be an RT CPU. */
 static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 {
 	struct artis_record *head = bpf_ringbuf_reserve(&records, size, 0);
@@ -39,12 +40,6 @@ static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 	head->size = size;
 	head->time_ns = now_ns;
 	return head;
-}
-
-/* Does not wake the reader: that would interrupt this CPU, which may be an RT CPU. */
-static __always_inline void record_end(void *record)
-{
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
 /* The stats of @t; forgets what was under way before this watch began. */
@@ -173,7 +168,7 @@ __noinline int tell_event(struct task_struct *p __arg_trusted,
 	*r = *e;
 	r->pid = p->pid;
 	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-	record_end(r);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

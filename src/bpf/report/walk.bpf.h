@@ -38,7 +38,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	r->weight = t->weight;
 	__builtin_memcpy(&r->history, &t->history, sizeof(r->history));
 	__builtin_memcpy(&r->stats, &t->stats, sizeof(r->stats));
-	record_end(r);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return true;
 }
 
