@@ -220,14 +220,13 @@ int artis_change_get(struct artis_change *args)
 {
 	struct task_struct *p = named_task(args);
 	struct artis_change c;
-	int err = -ENOENT;
+	bool found;
 
 	if (!p)
-		return err;
-	if (get_change((u64)p, args->tid, &c)) {
+		return -ENOENT;
+	found = get_change((u64)p, args->tid, &c);
+	if (found)
 		__builtin_memcpy(args, &c, sizeof(c));
-		err = 0;
-	}
 	bpf_task_release(p);
-	return err;
+	return found ? 0 : -ENOENT;
 }

@@ -22,7 +22,6 @@ char _license[] SEC("license") = "GPL";
 #include "report/walk.bpf.h"
 #include "events/class.bpf.h"
 #include "events/life.bpf.h"
-#include "ledger/partition.bpf.h"
 
 SCX_OPS_DEFINE(artis_ops,
 	       .select_cpu = (void *)artis_select_cpu,

@@ -173,10 +173,9 @@ int artis_set_class(struct artis_set_class *args)
 	struct artis_set_class to = *args;
 	struct task_struct *p = bpf_task_from_pid(to.pid);
 	struct artis_task *t;
-	int err = -ESRCH;
 
 	if (!p)
-		return err;
+		return -ESRCH;
 	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t) {
 		args->rt1 = t->rt1;
@@ -185,8 +184,7 @@ int artis_set_class(struct artis_set_class *args)
 		args->by_hand = t->by_hand;
 		if (to.by_hand || !t->by_hand)
 			class_set(p, t, &to);
-		err = 0;
 	}
 	bpf_task_release(p);
-	return err;
+	return t ? 0 : -ESRCH;
 }

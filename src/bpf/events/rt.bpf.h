@@ -41,14 +41,12 @@ __noinline int settle_beneath(struct task_struct *p __arg_trusted,
 static __noinline void overtake(struct artis_cpu *c)
 {
 	struct task_struct *p = bpf_task_from_pid(c->beneath_pid);
-	struct artis_task *t;
+	struct artis_task *t = p ? bpf_task_storage_get(&task_stor, p, 0, 0) : NULL;
 
-	if (p) {
-		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (t)
-			settle_beneath(p, t);
+	if (t)
+		settle_beneath(p, t);
+	if (p)
 		bpf_task_release(p);
-	}
 	c->beneath_pid = 0;
 }
 

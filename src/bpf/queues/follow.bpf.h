@@ -22,9 +22,7 @@ static __always_inline struct task_struct *task_of_who(u64 who)
 {
 	struct task_struct *p = bpf_task_from_pid(artis_who_pid(who));
 
-	if (!p)
-		return NULL;
-	if (who_is(p) == who && !(p->flags & PF_EXITING))
+	if (!p || (who_is(p) == who && !(p->flags & PF_EXITING)))
 		return p;
 	bpf_task_release(p);
 	return NULL;
@@ -53,9 +51,8 @@ static __noinline void follow_stopped(struct task_struct *p, s32 cpu)
 		f->ran_ns = now;
 		f->cpu = cpu;
 	}
-	if (!f->woke_ns)
-		return;
-	f->tail_ns = artis_tail_next(f->tail_ns, now - f->woke_ns);
+	if (f->woke_ns)
+		f->tail_ns = artis_tail_next(f->tail_ns, now - f->woke_ns);
 	f->woke_ns = 0;
 }
 

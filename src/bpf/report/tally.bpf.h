@@ -58,13 +58,8 @@ static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
 
 static __always_inline void tally_ready(struct artis_task *t)
 {
-	struct artis_task_stats *s;
-
-	if (!watches(ARTIS_WATCH_TASKS))
-		return;
-	s = stats_of(t);
-	if (!s->ready_ns)
-		s->ready_ns = scx_bpf_now();
+	if (watches(ARTIS_WATCH_TASKS) && !stats_of(t)->ready_ns)
+		t->stats.ready_ns = scx_bpf_now();
 }
 
 static __always_inline void count_why(struct artis_task *t, enum artis_stat why)
@@ -298,11 +293,8 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(artis_sched_waking, struct task_struct *p)
 {
-	struct artis_task *t;
+	struct artis_task *t = is_realtime(p) ? bpf_task_storage_get(&task_stor, p, 0, 0) : NULL;
 
-	if (likely(!is_realtime(p)) || !watches(ARTIS_WATCH_TASKS))
-		return 0;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t)
 		tally_ready(t);
 	return 0;
