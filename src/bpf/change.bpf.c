@@ -4,7 +4,7 @@
  * daemon and a fork of a changed task make a record, and no record claims more than the kernel
  * has granted the task. */
 #include <scx/common.bpf.h>
-#include "abi/change.h"
+#include "abi/abi.h"
 #include "config/sched.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -55,25 +55,15 @@ static __always_inline bool is_keepers_call(void)
 	return k && k->tgid == bpf_get_current_pid_tgid() >> 32;
 }
 
-/* Copies the record of @key; one deleted meanwhile may hold another task's: callers compare tid. */
-static __always_inline bool get_change(u64 key, struct artis_change *copy)
+/* Copies the record of @key; one deleted meanwhile may hold another task's than that of @tid. */
+static __always_inline bool get_change(u64 key, u32 tid, struct artis_change *copy)
 {
 	const struct artis_change *found = bpf_map_lookup_elem(&changes, &key);
 
 	if (!found)
 		return false;
 	*copy = *found;
-	return true;
-}
-
-/* Did @p, forked by a task with the record @c, inherit what the daemon had changed? */
-static __always_inline bool is_born_changed(const struct task_struct *p,
-					    const struct artis_change *c)
-{
-	if (c->kind == ARTIS_CHANGE_CONFINED)
-		return p->nr_cpus_allowed == c->nr_to;
-	/* SCHED_RESET_ON_FORK: the child of a real-time task is none */
-	return !c->reset_on_fork && !has_rt_policy(p);
+	return copy->tid == tid;
 }
 
 /* Last step of a fork, also for threads that the kernel adds to a process. The parent may have been
@@ -85,7 +75,11 @@ int BPF_PROG(artis_change_fork, struct task_struct *child)
 	struct artis_change c;
 	u64 key = (u64)child;
 
-	if (!get_change((u64)parent, &c) || c.tid != parent->pid || !is_born_changed(child, &c))
+	if (!get_change((u64)parent, parent->pid, &c))
+		return 0;
+	/* SCHED_RESET_ON_FORK: the child of a real-time task is none */
+	if (c.kind == ARTIS_CHANGE_CONFINED ? child->nr_cpus_allowed != c.nr_to :
+					      c.reset_on_fork || has_rt_policy(child))
 		return 0;
 	c.tid = child->pid;
 	c.start_ticks = start_ticks(child);
@@ -105,7 +99,7 @@ int BPF_PROG(artis_change_exec, struct task_struct *p, pid_t old_pid, struct lin
 	struct artis_change c;
 	u64 key = (u64)p;
 
-	if (old_pid == p->pid || !get_change(key, &c) || c.tid != old_pid)
+	if (old_pid == p->pid || !get_change(key, old_pid, &c))
 		return 0;
 	c.tid = p->pid;
 	c.start_ticks = start_ticks(p);
@@ -136,7 +130,7 @@ int BPF_PROG(artis_change_policy, struct task_struct *p, const struct sched_attr
 	struct artis_change c;
 	u64 key = (u64)p;
 
-	if (err || is_keepers_call() || !get_change(key, &c) || c.tid != p->pid ||
+	if (err || is_keepers_call() || !get_change(key, p->pid, &c) ||
 	    c.kind != ARTIS_CHANGE_ADOPTED)
 		return 0;
 	if (policy == SETPARAM_POLICY && !attr->sched_priority)
@@ -201,8 +195,8 @@ int artis_change_note(struct artis_change *args)
 {
 	struct task_struct *p = named_task(args);
 	struct artis_change c;
-	int err = -EINVAL;
 	u64 key = (u64)p;
+	int err;
 
 	if (!p)
 		return -ESRCH;
@@ -210,12 +204,12 @@ int artis_change_note(struct artis_change *args)
 		args->policy = p->policy;
 		args->priority = p->rt_priority;
 		args->reset_on_fork = p->sched_reset_on_fork;
-		if (args->policy != SCHED_FIFO && args->policy != SCHED_RR)
-			goto out;
 	}
 	__builtin_memcpy(&c, args, sizeof(c));
-	err = bpf_map_update_elem(&changes, &key, &c, BPF_ANY);
-out:
+	if (c.kind == ARTIS_CHANGE_ADOPTED && c.policy != SCHED_FIFO && c.policy != SCHED_RR)
+		err = -EINVAL;
+	else
+		err = bpf_map_update_elem(&changes, &key, &c, BPF_ANY);
 	bpf_task_release(p);
 	return err;
 }
@@ -226,14 +220,13 @@ int artis_change_get(struct artis_change *args)
 {
 	struct task_struct *p = named_task(args);
 	struct artis_change c;
-	int err = -ENOENT;
+	bool found;
 
 	if (!p)
-		return err;
-	if (get_change((u64)p, &c) && c.tid == args->tid) {
+		return -ENOENT;
+	found = get_change((u64)p, args->tid, &c);
+	if (found)
 		__builtin_memcpy(args, &c, sizeof(c));
-		err = 0;
-	}
 	bpf_task_release(p);
-	return err;
+	return found ? 0 : -ENOENT;
 }

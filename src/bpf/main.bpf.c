@@ -2,43 +2,26 @@
 /* artis: asymmetric real-time scheduling. The includes are in the order of the flow.
  * abi: shared with Rust; config: set at load; ledger: state of CPUs, tasks and cgroups;
  * policy: pure rules, tested on the host; queues: from a verdict to a dispatch;
- * events: entry, real-time switches, wake, run, life; report: output to userspace. */
+ * events: entry, real-time switches, run, life; report: output to userspace. */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
 
 char _license[] SEC("license") = "GPL";
 
-#define ARTIS_PF_USER_WORKER 0x00004000 /* include/linux/sched.h: a thread lent to the kernel */
-
 #include "abi/abi.h"
 #include "config/rodata.bpf.h"
 #include "config/sched.bpf.h"
 #include "ledger/cpu.bpf.h"
-#include "report/door.bpf.h"
-#include "ledger/clock.bpf.h"
 #include "ledger/task.bpf.h"
-#include "ledger/cgroup.bpf.h"
-#include "ledger/follow.bpf.h"
-#include "ledger/section.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
 #include "queues/follow.bpf.h"
 #include "events/entry.bpf.h"
 #include "events/rt.bpf.h"
-#include "events/wake.bpf.h"
 #include "events/run.bpf.h"
 #include "report/walk.bpf.h"
-#include "report/news.bpf.h"
 #include "events/class.bpf.h"
 #include "events/life.bpf.h"
-#include "ledger/partition.bpf.h"
-#include "report/sample.bpf.h"
-
-void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
-{
-	if (!rt_is_next(cpu))
-		dispatch(cpu_of(cpu), cpu, prev);
-}
 
 SCX_OPS_DEFINE(artis_ops,
 	       .select_cpu = (void *)artis_select_cpu,

@@ -169,14 +169,14 @@ fn every_load_time_constant_is_written_by_the_daemon() {
 #[test]
 fn the_ways_to_put_back_have_the_numbers_of_bpf() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bpf/config/rodata.bpf.h");
-    let rodata = fs::read_to_string(path).expect("readable");
+    let rodata = without_comments(&fs::read_to_string(path).expect("readable"));
     for (name, way) in [
         ("ARTIS_PUT_BACK_RELEASE", PutBack::Release),
         ("ARTIS_PUT_BACK_EAGER", PutBack::Eager),
         ("ARTIS_PUT_BACK_LAZY", PutBack::Lazy),
     ] {
         let define = format!("#define {name} {}", way as u32);
-        assert!(rodata.lines().any(|line| line == define), "{define}");
+        assert!(rodata.lines().any(|line| line.trim_end() == define), "{define}");
     }
 }
 

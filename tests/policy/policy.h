@@ -4,12 +4,7 @@
  * headers that would need it.
  */
 #include "abi/abi.h"
-#include "policy/call_class.h"
 #include "policy/fair.h"
-#include "policy/follow.h"
-#include "policy/hist.h"
 #include "policy/load.h"
 #include "policy/predict.h"
 #include "policy/room.h"
-#include "policy/rt1.h"
-#include "policy/rt_share.h"

@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* State of each task. BPF writes it; the daemon looks it up by pidfd for queries about a task. */
 #pragma once
-#include "hist.h"
+#ifndef __VMLINUX_H__ /* bindgen and compilers of the host; BPF has these from vmlinux.h */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed int s32;
+typedef signed long long s64;
+#include <stdbool.h>
+#endif
+
+/* A histogram: times below 2^FIRST ns share the first slot, those from 2^LAST ns on the last. */
+#define ARTIS_HIST_FIRST 9
+#define ARTIS_HIST_LAST 31
+#define ARTIS_HIST_SLOTS 24
+
+struct artis_hist {
+	u32 slot[ARTIS_HIST_SLOTS];
+};
+
+_Static_assert(ARTIS_HIST_SLOTS == ARTIS_HIST_LAST - ARTIS_HIST_FIRST + 2,
+	       "a slot for each power of two, and one for the rest on either side");
 
 /* Cause of an attempt: a system-call number + 1, a page fault, or a deadly signal. 0: none. */
 enum artis_causes {
@@ -64,10 +84,11 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u32 inv_weight; /* artis_inv_weight() of its weight in its cgroup */
 	u32 counted; /* weight that the clock of its queue counts while it is runnable; 0: none */
 	u8 queue; /* enum artis_queue whose clock vtime is on, of which group, or CPU of it */
-	u8 pad1;
+	u8 slice_rt; /* its slice is that of an RT CPU */
 	u16 where;
 	u16 group;
-	u16 pad3;
+	u8 follow; /* ARTIS_FOLLOW_* */
+	u8 by_hand; /* the class is the user's own choice, which no rule overrides */
 	u64 nrt_groups; /* bit n: group n has an NRT CPU of its affinity; below, an RT CPU */
 	u64 rt_groups;
 	u32 partition_gen; /* the partition that these and nrt_all, rt_all are of */
@@ -77,7 +98,6 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u32 section_nr;
 	s32 nrt_cpu; /* NRT CPU where it ran last */
 	s32 cpu; /* where it ran last */
-	u32 pad4;
 	u8 nrt_all; /* its affinity holds every NRT CPU; below, every RT CPU */
 	u8 rt_all;
 	u8 fresh; /* forked and never run */
@@ -85,11 +105,7 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u8 rt1; /* RT1+ priority, 0: an NRT task */
 	u8 rt1_rr; /* it takes turns with tasks of equal priority */
 	u8 rt_forbidden; /* no RT CPUs, whatever its affinity is */
-	u8 by_hand; /* the class is the user's own choice, which no rule overrides */
-	u8 follow; /* ARTIS_FOLLOW_* */
-	u8 slice_rt; /* its slice is that of an RT CPU */
-	u8 pad2[2];
-	u64 rt1_order; /* place of an RT1+ task in a queue (policy/rt1.h) */
+	u64 rt1_order; /* place of an RT1+ task in a queue (policy/fair.h) */
 	u64 advance_ns; /* queued earlier than vtime by this, while it waits (policy/fair.h) */
 	u64 rt1_turn_exec_ns; /* when its turn among equals began */
 	u32 watch_seq; /* the watch that its stats belong to (report/tally.bpf.h) */
@@ -98,14 +114,37 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	struct artis_task_stats stats;
 };
 
-struct artis_set_class { /* BPF_PROG_RUN: the new class of a task */
+struct artis_set_class { /* BPF_PROG_RUN: the new class of a task; out: the one before */
 	u32 pid;
 	u32 rt1; /* RT1+ priority, 0: an NRT task */
 	u32 rr; /* takes turns with equals */
 	u32 rt_forbidden; /* no RT CPUs for it */
 	u32 by_hand; /* the user's own choice; if not, one that was set by hand stays */
-	u32 old_rt1; /* out: the class before */
-	u32 old_rr;
-	u32 old_rt_forbidden;
-	u32 old_by_hand;
+};
+
+/* Task affinity: which tasks a consumer follows. Few tasks take part: not in struct artis_task. */
+#define ARTIS_FOLLOW_MAX 4 /* producers of one consumer */
+#define ARTIS_FOLLOW_CONSUMER 1 /* bits of struct artis_task.follow */
+#define ARTIS_FOLLOW_PRODUCER 2
+#define ARTIS_FOLLOW_WAITS 4 /* it is to wait in the own queue of the CPU that it follows to */
+
+struct artis_producer {
+	u64 who; /* artis_who() of the producer; 0: the entry is free */
+	u32 turn; /* number of the last wake-up of the consumer that it made */
+	u32 pad;
+};
+
+struct artis_follow { /* of a consumer or a producer */
+	struct artis_producer producer[ARTIS_FOLLOW_MAX];
+	u64 ran_ns; /* when it stopped last on an NRT CPU; 0: not yet */
+	u64 woke_ns; /* when it woke a consumer in its present run; 0: it did not */
+	u64 tail_ns; /* mean run after it woke a consumer */
+	u32 turn; /* number of wake-ups by producers */
+	s32 cpu; /* NRT CPU where it stopped last */
+};
+
+struct artis_set_follow { /* BPF_PROG_RUN */
+	u32 pid;
+	u32 set; /* it follows these producers from now on, and no others */
+	u32 producer[ARTIS_FOLLOW_MAX]; /* thread ids; 0: none. Out: the live ones before */
 };

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the daemon writes: the policy (abi/consts.h), abilities of this kernel, the partition. */
+/* What the daemon writes: the policy (abi/abi.h), abilities of this kernel, the partition. */
 #pragma once
 
 struct artis_policy policy SEC(".data.policy");
 
 /* How an ext task leaves a CPU that a real-time task takes (docs/decisions/0003-put-back.md). */
 const volatile u32 put_back;
-/* to 6.18: ops.cpu_release, before the real-time task runs */
-#define ARTIS_PUT_BACK_RELEASE 0
-/* from 6.19: at the context switch, by an interrupt of the real-time task */
-#define ARTIS_PUT_BACK_EAGER 1
-/* from 6.19: at the first tick at which the real-time task holds the CPU for put_back_ns */
-#define ARTIS_PUT_BACK_LAZY 2
+#define ARTIS_PUT_BACK_RELEASE 0 /* to 6.18: ops.cpu_release, before the real-time task runs */
+#define ARTIS_PUT_BACK_EAGER 1 /* from 6.19: at the switch, by an interrupt of the real-time task */
+#define ARTIS_PUT_BACK_LAZY 2 /* from 6.19: at its first tick after put_back_ns on the CPU */
 
 const volatile bool dispatch_before_rt; /* to 6.18: ops.dispatch runs before the rt classes pick */
 const volatile bool smt; /* some core has several threads */

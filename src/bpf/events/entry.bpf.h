@@ -7,16 +7,18 @@
 
 u32 in_charge; /* set by the first sample: the kernel drops kicks while it enables a scheduler */
 
-static __always_inline u32 artis_cause(u32 section, u64 nr)
-{
-	if (section == ARTIS_SECTION_FAULT)
-		return ARTIS_CAUSE_FAULT;
-	return section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH : (u32)nr + 1;
-}
+#define ARTIS_OTHERS_TOO 1 /* returned by a classic tracepoint; 0 hides the event from perf */
 
-/* Reschedules this RT CPU; ops.enqueue sees the section and sends the task to an NRT CPU. */
-static __always_inline void evict(struct artis_cpu *c, u32 cause)
+/* The task on @c begins an endangering section, counted as @attempt. From an RT CPU it is evicted:
+ * ops.enqueue sees the section and sends it to an NRT CPU. */
+static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
 {
+	note_attempt(c);
+	c->stat[attempt]++;
+	if (watches(ARTIS_WATCH_TASKS))
+		tally_attempt(cause);
+	if (c->kind != ARTIS_CPU_RT)
+		return;
 	if (!c->movable) {
 		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
 		return;
@@ -30,25 +32,15 @@ static __always_inline void evict(struct artis_cpu *c, u32 cause)
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 }
 
-#define ARTIS_OTHERS_TOO 1 /* returned by a classic tracepoint; 0 hides the event from perf */
-
 static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)
 {
 	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1);
 
 	c->door = ARTIS_SECTION_NONE; /* from user mode: no fault or death is under way */
-	note_section(c, section, nr);
-	if (section != ARTIS_SECTION_CALL) {
-		if (unlikely(c->section_since_ns)) /* the call before has returned */
-			body_ended(c);
-		return;
-	}
-	note_attempt(c);
-	c->stat[ARTIS_STAT_ATTEMPT_CALL]++;
-	if (watches(ARTIS_WATCH_TASKS))
-		tally_attempt(artis_cause(section, nr));
-	if (c->kind == ARTIS_CPU_RT)
-		evict(c, artis_cause(section, nr));
+	if (section == ARTIS_SECTION_CALL)
+		attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)nr + 1);
+	else if (unlikely(c->section_since_ns)) /* the call before has returned */
+		body_ended(c);
 }
 
 SEC("?tp/raw_syscalls/sys_enter")
@@ -72,18 +64,6 @@ int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
 	return 0;
 }
 
-/* The task on @c begins a section that its registers do not tell. */
-static __always_inline void note_door(struct artis_cpu *c, u32 section, enum artis_stat attempt)
-{
-	c->door = section;
-	note_attempt(c);
-	c->stat[attempt]++;
-	if (watches(ARTIS_WATCH_TASKS))
-		tally_attempt(artis_cause(section, 0));
-	if (c->kind == ARTIS_CPU_RT)
-		evict(c, artis_cause(section, 0));
-}
-
 /* perf's page-fault event, each one on each CPU: in user mode or in a call, on every architecture,
  * interrupts on, after the checks of do_user_addr_fault() (arch/x86/mm/fault.c). */
 SEC("perf_event")
@@ -91,8 +71,10 @@ int artis_fault(struct bpf_perf_event_data *ctx)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (c->ext_running)
-		note_door(c, ARTIS_SECTION_FAULT, ARTIS_STAT_ATTEMPT_FAULT);
+	if (!c->ext_running)
+		return 0;
+	c->door = ARTIS_SECTION_FAULT;
+	attempts(c, ARTIS_STAT_ATTEMPT_FAULT, ARTIS_CAUSE_FAULT);
 	return 0;
 }
 
@@ -108,23 +90,21 @@ int artis_signal(struct trace_event_raw_signal_deliver *ctx)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (c->ext_running && !ctx->sa_handler && !(ARTIS_HARMLESS_SIGNALS >> (ctx->sig & 63) & 1))
-		note_door(c, ARTIS_SECTION_DEATH, ARTIS_STAT_ATTEMPT_DEATH);
+	if (!c->ext_running || ctx->sa_handler || ARTIS_HARMLESS_SIGNALS >> (ctx->sig & 63) & 1)
+		return ARTIS_OTHERS_TOO;
+	c->door = ARTIS_SECTION_DEATH;
+	attempts(c, ARTIS_STAT_ATTEMPT_DEATH, ARTIS_CAUSE_DEATH);
 	return ARTIS_OTHERS_TOO;
 }
 
-/* Attached only where find_section() reads no registers, and for preemption models under which a
- * body may end before the eviction, to count it. */
+/* Attached for preemption models under which a body may end before the eviction, to count it. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(artis_sys_exit, struct pt_regs *regs, long ret)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (!c->ext_running)
-		return 0;
-	if (unlikely(c->section_since_ns))
+	if (c->ext_running && unlikely(c->section_since_ns))
 		body_ended(c);
-	note_section(c, ARTIS_SECTION_NONE, 0);
 	return 0;
 }
 

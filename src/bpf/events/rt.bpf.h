@@ -2,19 +2,12 @@
 /* Real-time tasks: their share of each CPU, the last one there (for a stall), put-back. */
 #pragma once
 
-/* @cpu goes from another class to a real-time one. */
-static __always_inline void rt_begins(struct artis_cpu *c, s32 cpu)
+/* @cpu goes from another class to a real-time one, or back. */
+static __always_inline void rt_switch(struct artis_cpu *c, s32 cpu, bool in_rt)
 {
 	if (smt)
-		__sync_fetch_and_add(core_rt_of(cpu), 1);
-	artis_share_switch(&c->rt, scx_bpf_now(), true);
-}
-
-static __always_inline void rt_ends(struct artis_cpu *c, s32 cpu)
-{
-	if (smt)
-		__sync_fetch_and_sub(core_rt_of(cpu), 1);
-	artis_share_switch(&c->rt, scx_bpf_now(), false);
+		__sync_fetch_and_add(core_rt_of(cpu), in_rt ? 1 : -1);
+	artis_share_switch(&c->rt, scx_bpf_now(), in_rt);
 }
 
 /* Does the task on @c leave its account open while real-time tasks run, which wait otherwise? It
@@ -49,14 +42,12 @@ __noinline int settle_beneath(struct task_struct *p __arg_trusted,
 static __noinline void overtake(struct artis_cpu *c)
 {
 	struct task_struct *p = bpf_task_from_pid(c->beneath_pid);
-	struct artis_task *t;
+	struct artis_task *t = p ? bpf_task_storage_get(&task_stor, p, 0, 0) : NULL;
 
-	if (p) {
-		t = bpf_task_storage_get(&task_stor, p, 0, 0);
-		if (t)
-			settle_beneath(p, t);
+	if (t)
+		settle_beneath(p, t);
+	if (p)
 		bpf_task_release(p);
-	}
 	c->beneath_pid = 0;
 }
 
@@ -67,9 +58,9 @@ void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 	struct artis_cpu *c = cpu_of(cpu);
 
 	if (!idle && has_rt_task(cpu))
-		rt_begins(c, cpu);
+		rt_switch(c, cpu, true);
 	else if (idle && c->rt.in_rt)
-		rt_ends(c, cpu);
+		rt_switch(c, cpu, false);
 }
 
 static __always_inline void note_rt(struct artis_cpu *c, const struct task_struct *p)
@@ -102,7 +93,7 @@ static __always_inline void rt_tick(struct task_struct *p)
 
 	note_rt(c, p);
 	if (unlikely(!c->rt.in_rt)) { /* it ran already when the scheduler was loaded */
-		rt_begins(c, cpu);
+		rt_switch(c, cpu, true);
 		return;
 	}
 	if (!in_charge || scx_bpf_now() - c->rt.since_ns < policy.put_back_ns)

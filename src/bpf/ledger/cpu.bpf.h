@@ -1,38 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* State and masks of CPUs. */
+/* State and masks of CPUs; their groups, and the clocks of queues. */
 #pragma once
-#include "../policy/hist.h"
-#include "../policy/rt_share.h"
+#include "../policy/load.h"
+#include "../policy/room.h"
 
 /* No map look-up, and the daemon reads it by mmap: bpf(2) would raise bpf_prog_active on a CPU, for
  * which the kernel skips the entry hook there. */
 struct artis_cpu cpus[ARTIS_MAX_CPUS] SEC(".bss.cpus");
 struct artis_topology topology SEC(".data.topology");
 
-struct artis_masks {
-	struct bpf_cpumask __kptr *nrt;
-	struct bpf_cpumask __kptr *rt;
-	struct bpf_cpumask __kptr *calm_nrt; /* running a calm task, which makes way for others */
-	struct bpf_cpumask __kptr *calm_rt;
+struct artis_mask {
+	struct bpf_cpumask __kptr *cpus;
 };
 
-#define ARTIS_MASKS_ALL ARTIS_MAX_GROUPS /* the key for the whole machine; others are groups */
+/* The NRT CPUs of each group and of the whole machine, then so the RT CPUs, and those of either that
+ * run a calm task, which makes way for others; then of each CPU one for intermediate results. */
+#define ARTIS_MASKS_ALL ARTIS_MAX_GROUPS /* the whole machine as a group */
+#define ARTIS_MASKS (ARTIS_MAX_GROUPS + 1)
+#define ARTIS_MASKS_SCRATCH (4 * ARTIS_MASKS)
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ARTIS_MAX_GROUPS + 1);
+	__uint(max_entries, ARTIS_MASKS_SCRATCH + ARTIS_MAX_CPUS);
 	__type(key, u32);
-	__type(value, struct artis_masks);
+	__type(value, struct artis_mask);
 } masks SEC(".maps");
-
-struct artis_scratch {
-	struct bpf_cpumask __kptr *mask; /* for intermediate results */
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct artis_scratch);
-} scratch SEC(".maps");
 
 static __always_inline struct artis_cpu *cpu_of(s32 cpu)
 {
@@ -88,29 +79,23 @@ static __always_inline bool shares_core(s32 cpu)
 	return smt && *core_rt_of(cpu); /* with a real-time task on another thread */
 }
 
-static __always_inline struct artis_masks *masks_of(u32 group)
+static __always_inline struct bpf_cpumask *mask_nr(u32 nr)
 {
-	return bpf_map_lookup_elem(&masks, &group);
+	struct artis_mask *m = bpf_map_lookup_elem(&masks, &nr);
+
+	return m ? m->cpus : NULL;
 }
 
 /* CPUs of @kind in @group or ARTIS_MASKS_ALL; NULL only before artis_set_partition(). */
 static __always_inline struct bpf_cpumask *mask_of(u32 group, u32 kind)
 {
-	struct artis_masks *m = masks_of(group);
-
-	if (!m)
-		return NULL;
-	return kind == ARTIS_CPU_RT ? m->rt : m->nrt;
+	return mask_nr((kind == ARTIS_CPU_RT) * ARTIS_MASKS + group);
 }
 
 /* Those of them that run a calm task. */
 static __always_inline struct bpf_cpumask *calm_of(u32 group, u32 kind)
 {
-	struct artis_masks *m = masks_of(group);
-
-	if (!m)
-		return NULL;
-	return kind == ARTIS_CPU_RT ? m->calm_rt : m->calm_nrt;
+	return mask_nr((2 + (kind == ARTIS_CPU_RT)) * ARTIS_MASKS + group);
 }
 
 static __always_inline const struct cpumask *nrt_mask(void)
@@ -121,4 +106,168 @@ static __always_inline const struct cpumask *nrt_mask(void)
 static __always_inline const struct cpumask *rt_mask(void)
 {
 	return cast_mask(mask_of(ARTIS_MASKS_ALL, ARTIS_CPU_RT));
+}
+
+/* Groups of CPUs, and the clocks of virtual time: one for each queue (policy/fair.h). */
+
+struct artis_group {
+	struct artis_clock clock[ARTIS_NR_QUEUES]; /* not ARTIS_QUEUE_OWN: see struct artis_cpu */
+	u64 calm_offset; /* a time on the calm clock less the same time on the bound one */
+	u32 nr_cpus __attribute__((aligned(64))); /* cache line of the partition */
+	u32 nr_nrt; /* NRT CPUs among them */
+	u64 power __attribute__((aligned(64))); /* left by real-time tasks, 2^-30 CPUs (load.h) */
+	u64 looked_ns; /* when it last looked at another group for balance */
+	u32 next; /* the group to look at next, modulo nr_groups */
+	s32 queued[2]; /* lengths of the bound and the calm queue when last sampled */
+} __attribute__((aligned(64)));
+struct artis_group groups[ARTIS_MAX_GROUPS];
+
+_Static_assert(ARTIS_MAX_CPUS <= 1 << 16, "a CPU id must fit below the queue");
+
+/* Id of a queue, without SCX_DSQ_FLAG_BUILTIN: enum artis_queue + 1, then 16 bits of group or CPU. */
+static __always_inline u64 dsq_of(u32 queue, u32 where)
+{
+	return (u64)(queue + 1) << 16 | where;
+}
+
+static __always_inline struct artis_group *group_nr(u32 group)
+{
+	return &groups[group & (ARTIS_MAX_GROUPS - 1)];
+}
+
+/* What its group was told of @c counts no more. */
+static __always_inline void take_power(struct artis_cpu *c)
+{
+	u64 power = __sync_lock_test_and_set(&c->power, 0);
+
+	__sync_fetch_and_sub(&group_nr(c->power_of)->power, power);
+}
+
+/* A time on the clock of @queue of @where less the same time on the bound clock of its group. */
+static __always_inline u64 offset_of(u32 queue, u32 where)
+{
+	if (queue == ARTIS_QUEUE_OWN)
+		return cpu_of(where)->own_offset;
+	return queue == ARTIS_QUEUE_CALM ? group_nr(where)->calm_offset : 0;
+}
+
+static __always_inline struct artis_clock *clock_of(u32 queue, u32 where)
+{
+	if (queue == ARTIS_QUEUE_OWN)
+		return &cpu_of(where)->own;
+	if (queue == ARTIS_QUEUE_CALM)
+		return &group_nr(where)->clock[ARTIS_QUEUE_CALM];
+	return &group_nr(where)->clock[ARTIS_QUEUE_BOUND];
+}
+
+static __always_inline u64 order_of(const struct artis_task *t)
+{
+	if (unlikely(t->rt1))
+		return t->rt1_order;
+	return t->vtime - t->advance_ns;
+}
+
+/* @order on the bound clock of the group, by which all its queues compare. Calm tasks that have had
+ * more than bound ones, from RT CPUs, come last: what they run on is not held against them. */
+static __always_inline u64 common_order(u64 order, u32 queue, u32 where)
+{
+	const struct artis_group *g = group_nr(where);
+
+	if (artis_is_rt1_order(order))
+		return order;
+	order -= offset_of(queue, where);
+	if (queue == ARTIS_QUEUE_CALM &&
+	    artis_is_well_ahead(&policy, g->clock[ARTIS_QUEUE_CALM].vtime,
+				g->clock[ARTIS_QUEUE_BOUND].vtime, g->calm_offset))
+		order += ARTIS_LAST_NS;
+	return order;
+}
+
+/* @t sleeps, ends, or leaves the ext class. Its rq lock is held. */
+static __always_inline void queue_leave(struct artis_task *t)
+{
+	u64 counted = t->counted;
+
+	if (!counted)
+		return;
+	t->counted = 0;
+	__sync_fetch_and_sub(&clock_of(t->queue, t->where)->weight, counted);
+}
+
+static __always_inline void clock_begins(struct artis_clock *clock, u64 vtime)
+{
+	if (artis_before(clock->vtime, vtime)) /* of its first task */
+		clock->vtime = vtime;
+}
+
+/* Counts runnable @t on the clock of @queue of @where, rq lock held. Global: verified once. */
+__noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
+{
+	u32 group = queue == ARTIS_QUEUE_OWN ? group_of(where) : where;
+	struct artis_group *g = group_nr(group);
+	struct artis_clock *bound = &g->clock[ARTIS_QUEUE_BOUND];
+	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM];
+	struct artis_cpu *c;
+
+	if (!t)
+		return 0;
+	if (likely(t->queue == queue && t->where == where)) {
+		if (likely(t->counted == t->weight))
+			return 0;
+	} else {
+		t->vtime += offset_of(queue, where) - offset_of(t->queue, t->where);
+		if (t->group != group)
+			t->vtime += bound->vtime - clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
+	}
+	queue_leave(t);
+	if (queue == ARTIS_QUEUE_CALM) {
+		if (!__sync_fetch_and_add(&calm->weight, t->weight))
+			clock_begins(calm, bound->vtime + g->calm_offset);
+	} else if (queue == ARTIS_QUEUE_BOUND) {
+		if (!__sync_fetch_and_add(&bound->weight, t->weight))
+			clock_begins(bound, calm->vtime - g->calm_offset);
+	} else {
+		c = cpu_of(where);
+		if (!__sync_fetch_and_add(&c->own.weight, t->weight))
+			clock_begins(&c->own, bound->vtime + c->own_offset);
+	}
+	t->queue = queue;
+	t->where = where;
+	t->group = group;
+	t->counted = t->weight;
+	return 0;
+}
+
+static __always_inline void offset_follow(u64 *offset, u64 ahead, u64 behind)
+{
+	u64 now = *offset, next = artis_offset_next(&policy, ahead, behind, now);
+
+	if (unlikely(next != now))
+		__sync_val_compare_and_swap(offset, now, next);
+}
+
+static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
+{
+	struct artis_group *g = group_nr(t->group);
+	struct artis_clock *bound = &g->clock[ARTIS_QUEUE_BOUND];
+	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM];
+	struct artis_cpu *c;
+
+	if (t->queue == ARTIS_QUEUE_BOUND) {
+		__sync_fetch_and_add(&bound->vtime,
+				     artis_clock_step(run_ns, bound->weight, g->nr_nrt));
+		if (calm->weight)
+			offset_follow(&g->calm_offset, calm->vtime, bound->vtime);
+	} else if (t->queue == ARTIS_QUEUE_CALM) {
+		__sync_fetch_and_add(&calm->vtime,
+				     artis_clock_step(run_ns, calm->weight, g->nr_cpus));
+		if (bound->weight)
+			offset_follow(&g->calm_offset, calm->vtime, bound->vtime);
+		else
+			clock_begins(bound, calm->vtime - g->calm_offset);
+	} else {
+		c = cpu_of(t->where);
+		__sync_fetch_and_add(&c->own.vtime, artis_clock_step(run_ns, c->own.weight, 1));
+		offset_follow(&c->own_offset, c->own.vtime, bound->vtime);
+	}
 }

@@ -11,6 +11,15 @@ struct {
 	__type(value, struct artis_task);
 } task_stor SEC(".maps");
 
+/* Bits of enum artis_watch, set by the daemon. In a page of its own: all CPUs read it often. */
+u32 watching SEC(".data.watch");
+u32 watch_seq SEC(".data.watch"); /* incremented each time that watching begins anew */
+
+static __always_inline bool watches(u32 what)
+{
+	return unlikely(watching & what);
+}
+
 /* A task without state is a bug: scx_bpf_error() ends the scheduler. */
 static __always_inline struct artis_task *task_of(struct task_struct *p)
 {
@@ -41,11 +50,6 @@ static __always_inline bool is_rcu_reader(const struct task_struct *p)
 {
 	return bpf_core_field_exists(p->rcu_read_unlock_special) && /* CONFIG_PREEMPT_RCU */
 	       p->rcu_read_unlock_special.b.blocked;
-}
-
-static __always_inline bool is_unsettled(const struct task_struct *p, const struct artis_task *t)
-{
-	return t->fresh || (p->flags & PF_EXITING) || p->in_execve;
 }
 
 static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
@@ -91,18 +95,10 @@ static __always_inline void note_partition(struct task_struct *p, struct artis_t
 }
 
 /* Notes a run (policy/predict.h). Global: verified by itself, not with each caller. Returns 0. */
-__noinline int note_run(struct artis_history *history, u64 end_ns, u64 run_ns, u64 first_attempt_ns,
-			u32 attempts)
+__noinline int note_run(struct artis_history *history __arg_nonnull,
+			const struct artis_run *run __arg_nonnull)
 {
-	struct artis_run run = {
-		.end_ns = end_ns,
-		.run_ns = run_ns,
-		.attempts = attempts,
-		.first_attempt_ns = first_attempt_ns,
-	};
-
-	if (history)
-		artis_history_note(history, &policy, &run);
+	artis_history_note(history, &policy, run);
 	return 0;
 }
 
@@ -113,10 +109,13 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 
 	t->exec_start_ns = p->se.sum_exec_runtime;
 	t->vtime += artis_vtime_of(run_ns, t->inv_weight);
-	if (c->attempts) /* rare in a computing task: no call without */
-		note_run(&t->history, scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts);
-	else
+	if (c->attempts) { /* rare in a computing task: no call without */
+		struct artis_run run = { scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts };
+
+		note_run(&t->history, &run);
+	} else {
 		t->history.quiet_run_ns += run_ns;
+	}
 	if (!is_kernel_task(p)) /* which has no share */
 		clock_run(t, run_ns);
 	t->vtime = artis_vtime_ran(&policy, t->vtime, clock_of(t->queue, t->where)->vtime);
@@ -137,4 +136,142 @@ static __always_inline bool is_calm(const struct artis_task *t)
 static __always_inline bool is_wasted(const struct artis_task *t)
 {
 	return t->exec_start_ns - t->moved_exec_ns < policy.predict_c_ns;
+}
+
+/* cpu.weight of cgroups scales the weights of their tasks: docs/decisions/0004-cgroup-weight.md. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u32);
+} cgroup_stor SEC(".maps");
+u32 cgroup_gen; /* moves with each change of weight: tasks recompute when queued next */
+
+static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
+{
+	u32 *of = bpf_cgrp_storage_get(&cgroup_stor, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (of)
+		*of = weight;
+	__sync_fetch_and_add(&cgroup_gen, 1);
+}
+
+/* Kernel threads and the daemon count least: their work is short or bound, even at nice -20. */
+static void task_note_weight(const struct task_struct *p, struct artis_task *t, u32 weight)
+{
+	weight = artis_weight_in(weight, t->cgroup_weight);
+	t->weight = is_kernel_task(p) || p->tgid == daemon_tgid ? ARTIS_WEIGHT_MIN : weight;
+	t->inv_weight = artis_inv_weight(weight);
+}
+
+/* Takes over changed weights before @p is queued. Only for ops that hold the rq lock of @p. */
+static __always_inline void task_refresh_weight(struct task_struct *p, struct artis_task *t)
+{
+	u32 weight = ARTIS_WEIGHT_DEFAULT, level, *of;
+	struct cgroup *cgrp, *pos;
+
+	if (likely(t->cgroup_gen == cgroup_gen))
+		return;
+	cgrp = scx_bpf_task_cgroup(p);
+	if (!cgrp)
+		return;
+	t->cgroup_gen = cgroup_gen;
+	bpf_for(level, 1, ARTIS_CGROUP_LEVELS) { /* the root, level 0, has no weight */
+		pos = bpf_cgroup_ancestor(cgrp, level);
+		if (!pos) /* @cgrp lies higher */
+			break;
+		of = bpf_cgrp_storage_get(&cgroup_stor, pos, 0, 0);
+		if (of && *of)
+			weight = artis_weight_in(weight, *of);
+		bpf_cgroup_release(pos);
+	}
+	t->cgroup_weight = weight;
+	task_note_weight(p, t, p->scx.weight);
+	bpf_cgroup_release(cgrp);
+}
+
+/* The kernel section that a task is in, and the time that RT CPUs spend in one. */
+
+static __always_inline bool is_compat_call(const struct task_struct *p)
+{
+#ifdef __SCX_TARGET_ARCH_x86
+	return p->thread_info.status & 2; /* TS_COMPAT, arch/x86/include/asm/thread_info.h */
+#elif defined(__SCX_TARGET_ARCH_arm64)
+	return p->thread_info.flags & (1UL << 22); /* TIF_32BIT, arch/arm64, asm/thread_info.h */
+#else
+#error "which registers tell the call of a task on this architecture?"
+#endif
+}
+
+static __always_inline u32 section_of_call(const struct task_struct *p, u64 nr, u64 arg0, u64 arg1)
+{
+	u8 class;
+
+	if (unlikely(nr >= ARTIS_NR_CALLS))
+		return ARTIS_SECTION_CALL;
+	class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
+	if (class == ARTIS_CALL_ENDANGERING || is_compat_call(p))
+		return ARTIS_SECTION_CALL;
+	return artis_call_section(class, arg0, arg1, policy.poll_fds_max);
+}
+
+/* Sets the section of @p, which runs on @c or has just stopped there, by the registers saved at its
+ * kernel entry. A call on its way back to user mode still counts: the safe side. */
+static __always_inline void find_section(struct artis_cpu *c, struct task_struct *p)
+{
+	const struct pt_regs *regs;
+	s64 nr;
+
+	c->section = c->door; /* a fault that sleeps, a death by a signal: no register tells */
+	if (c->door || is_kernel_task(p)) /* a kernel thread keeps registers of its parent's call */
+		return;
+	regs = (const struct pt_regs *)bpf_task_pt_regs(p);
+#ifdef __SCX_TARGET_ARCH_x86
+	nr = regs->orig_ax;
+#else
+	nr = regs->syscallno;
+#endif
+	c->section_nr = nr;
+	if (nr >= 0) /* else entered by an interrupt or a fault */
+		c->section = section_of_call(p, nr, PT_REGS_PARM1_SYSCALL(regs),
+					     PT_REGS_PARM2_SYSCALL(regs));
+}
+
+static __always_inline void residence_ends(struct artis_cpu *c)
+{
+	u64 ns = scx_bpf_now() - c->section_since_ns;
+
+	c->section_since_ns = 0;
+	if ((s64)ns < 0)
+		return;
+	c->residence_ns += ns;
+	hist_add(&c->residence, ns);
+	if (ns > c->residence_max_ns)
+		c->residence_max_ns = ns;
+}
+
+static __always_inline void body_ended(struct artis_cpu *c)
+{
+	c->stat[ARTIS_STAT_BODY_ON_RT]++;
+	residence_ends(c);
+}
+
+static __always_inline void note_attempt(struct artis_cpu *c)
+{
+	if (!c->attempts++) /* reading a clock costs: only the first of a run has a time */
+		c->first_attempt_ns = scx_bpf_now();
+}
+
+/* Updates section and account of @p, which stops on @c or may. Global: verified once. Returns 0. */
+__noinline int settle(struct artis_cpu *c __arg_nonnull, struct artis_task *t __arg_nonnull,
+		      struct task_struct *p __arg_trusted)
+{
+	find_section(c, p);
+	if (unlikely(c->section_since_ns) && c->section < ARTIS_SECTION_CALL)
+		body_ended(c);
+	if (unlikely(c->began_in >= ARTIS_SECTION_CALL) && !c->attempts)
+		note_attempt(c); /* time in a section does not make a task calm */
+	c->began_in = c->section;
+	task_charge(c, t, p);
+	return 0;
 }

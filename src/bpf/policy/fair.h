@@ -3,7 +3,7 @@
  * at weight 100 (nice 0, default cgroup weight). The clock of a queue advances as the virtual time
  * of its tasks if they share by weight. Pure: compiled for BPF and for the host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
+#include "../abi/abi.h"
 
 #define ARTIS_WEIGHT_DEFAULT 100
 #define ARTIS_WEIGHT_MIN 1
@@ -11,12 +11,6 @@
 #define ARTIS_INV_WEIGHT_SHIFT 20
 #define ARTIS_LEAD_LIGHT_MAX 5 /* longest lead of a light task, in leads at weight 100 */
 #define ARTIS_CLOCK_WEIGHT_MAX 5000 /* weight per CPU beyond which a clock gets no slower */
-
-/* The clock of the tasks of one queue. */
-struct artis_clock {
-	u64 vtime; /* ns at weight 100 */
-	u64 weight; /* sum of the runnable tasks, running ones included */
-};
 
 /* Is time @a before @b, modulo 2^64? */
 static inline bool artis_before(u64 a, u64 b)
@@ -49,28 +43,24 @@ static inline u64 artis_vtime_of(u64 run_ns, u32 inv_weight)
 	return run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT;
 }
 
+/* Virtual time after a run: not behind @clock without end if the weight asks for more than a CPU. */
+static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, u64 clock)
+{
+	u64 earliest = clock - policy->sleep_credit_ns;
+
+	return artis_before(vtime, earliest) ? earliest : vtime;
+}
+
 /* Virtual time with which a task is queued: at most sleep_credit_ns behind @clock, and ahead by at
  * most lead_max_ns of run time (virtual time would favour light tasks, which age fast), but not by
  * more than ARTIS_LEAD_LIGHT_MAX x lead_max_ns, which bounds the wait of the lightest task. */
 static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime, u64 clock,
 				    u32 inv_weight)
 {
-	u64 lead = artis_clamp(artis_vtime_of(policy->lead_max_ns, inv_weight), 0,
-			       policy->lead_max_ns * ARTIS_LEAD_LIGHT_MAX);
-	u64 earliest = clock - policy->sleep_credit_ns, latest = clock + lead;
+	u64 latest = clock + artis_clamp(artis_vtime_of(policy->lead_max_ns, inv_weight), 0,
+					 policy->lead_max_ns * ARTIS_LEAD_LIGHT_MAX);
 
-	if (artis_before(vtime, earliest))
-		return earliest;
-	return artis_before(latest, vtime) ? latest : vtime;
-}
-
-/* Virtual time of a task after a run: one whose weight asks for more than a CPU does not fall behind
- * @clock without end. */
-static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, u64 clock)
-{
-	u64 earliest = clock - policy->sleep_credit_ns;
-
-	return artis_before(vtime, earliest) ? earliest : vtime;
+	return artis_before(latest, vtime) ? latest : artis_vtime_ran(policy, vtime, clock);
 }
 
 /* How much earlier a task preempted in an RCU read-side section is queued, to be at the clock: it
@@ -153,4 +143,58 @@ static inline u64 artis_slice_nrt(const struct artis_policy *policy, u64 weight,
 static inline bool artis_preempts(const struct artis_policy *policy, u64 vtime, u64 curr_vtime)
 {
 	return artis_before(vtime + policy->preempt_margin_ns, curr_vtime);
+}
+
+/* RT1+ (design: model section 7): firm real-time tasks, by strict priority, FIFO among equals, before
+ * all NRT tasks on any CPU: their order is a virtual time far before, so one queue holds both. */
+/* Priorities; 0 is no RT1+ task, 99 is left to the kernel's threads. */
+#define ARTIS_RT1_MIN 1
+#define ARTIS_RT1_MAX 98
+#define ARTIS_RT1_FIRST (1ULL << 62) /* before virtual time 0: half the range of artis_before() */
+#define ARTIS_RT1_PLACE_BITS 48 /* place among equals, in 1024 ns: wraps after nine years */
+
+/* Order in a queue of a task of @priority that is queued at @now_ns. */
+static inline u64 artis_rt1_order(u32 priority, u64 now_ns)
+{
+	u64 place = (now_ns >> 10) & ((1ULL << ARTIS_RT1_PLACE_BITS) - 1);
+	u64 below = ARTIS_RT1_MAX - artis_clamp(priority, 0, ARTIS_RT1_MAX);
+
+	return (below << ARTIS_RT1_PLACE_BITS) + place - ARTIS_RT1_FIRST;
+}
+
+/* Is @order that of an RT1+ task? */
+static inline bool artis_is_rt1_order(u64 order)
+{
+	return order + ARTIS_RT1_FIRST < (u64)(ARTIS_RT1_MAX + 1) << ARTIS_RT1_PLACE_BITS;
+}
+
+/* @pct percent of a second, ns; no limit from 100 on. */
+static inline u64 artis_rt1_pct_ns(u32 pct)
+{
+	return pct < 100 ? (u64)pct * (1ULL << 30) / 100 : ~0ULL;
+}
+
+/* Charges a run of @run_ns that ends at @now_ns. Returns true if this run exhausts the budget. */
+static inline bool artis_rt1_charge(struct artis_rt1_budget *budget,
+				    const struct artis_policy *policy, u64 now_ns, u64 run_ns)
+{
+	u64 limit_ns = artis_rt1_pct_ns(policy->rt1_budget_pct), before_ns, used_ns;
+	u32 second = now_ns >> 30;
+
+	if (budget->second != second) {
+		budget->second = second;
+		budget->used_ns = 0;
+	}
+	before_ns = budget->used_ns;
+	used_ns = artis_clamp(before_ns + run_ns, 0, 1ULL << 30);
+	budget->used_ns = used_ns;
+	return before_ns < limit_ns && used_ns >= limit_ns;
+}
+
+/* Is the budget of the second of @now_ns exhausted? */
+static inline bool artis_rt1_throttled(const struct artis_rt1_budget *budget,
+				       const struct artis_policy *policy, u64 now_ns)
+{
+	return budget->second == (u32)(now_ns >> 30) &&
+	       budget->used_ns >= artis_rt1_pct_ns(policy->rt1_budget_pct);
 }

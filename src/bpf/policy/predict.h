@@ -3,8 +3,7 @@
  * the last attempt, P, the mean interval, and the least of the last intervals in own run time: by
  * the clock any task that waits long looks calm. Pure: BPF and host (tests/policy). */
 #pragma once
-#include "../abi/consts.h"
-#include "../abi/task.h"
+#include "fair.h"
 
 /* Fraction bits of means. In whole ns a mean would stop 1 us off at weight 2047/2048 (rounding). */
 #define ARTIS_PERIOD_SHIFT 8
@@ -38,8 +37,7 @@ static inline u64 artis_past_power(u32 past, u32 n)
 
 	if (n == 1)
 		return square;
-	if (n >= 1U << ARTIS_PAST_STEPS)
-		n = (1U << ARTIS_PAST_STEPS) - 1;
+	n = artis_clamp(n, 0, (1U << ARTIS_PAST_STEPS) - 1);
 	for (step = 0; n && step < ARTIS_PAST_STEPS; step++) {
 		if (n & 1)
 			power = (power * square + ARTIS_PAST_ONE / 2) >> ARTIS_PAST_SHIFT;
@@ -67,11 +65,8 @@ static inline u64 artis_period_next(u64 period, u64 sum_ns, u32 n, u32 past)
 
 	if (!n)
 		return period;
-	if (sum_ns > ARTIS_INTERVALS_MAX)
-		sum_ns = ARTIS_INTERVALS_MAX;
-	fresh = (sum_ns << ARTIS_PERIOD_SHIFT) / n;
-	if (fresh > ARTIS_PERIOD_MAX)
-		fresh = ARTIS_PERIOD_MAX;
+	fresh = (artis_clamp(sum_ns, 0, ARTIS_INTERVALS_MAX) << ARTIS_PERIOD_SHIFT) / n;
+	fresh = artis_clamp(fresh, 0, ARTIS_PERIOD_MAX);
 	if (period)
 		fresh = artis_mix(period, fresh, artis_past_power(past, n));
 	return fresh ? fresh : 1;
@@ -94,46 +89,36 @@ static inline u64 artis_least_next(u64 least_ns, u64 interval_ns)
 static inline void artis_history_note(struct artis_history *h, const struct artis_policy *policy,
 				      const struct artis_run *run)
 {
-	u64 first_ns = run->first_attempt_ns;
-	u64 span_ns, last_ns, after_run_ns;
-	u32 n = run->attempts;
+	u64 first_ns = run->first_attempt_ns, run_ns = run->run_ns;
+	u64 span_ns, space_ns, after_run_ns, last_ns, wall_ns, own_ns;
+	u32 n = run->attempts, past = policy->predict_past;
 
 	if (!n) {
-		h->quiet_run_ns += run->run_ns;
+		h->quiet_run_ns += run_ns;
 		return;
 	}
 	/* the clocks of two CPUs may differ */
 	span_ns = run->end_ns > first_ns ? run->end_ns - first_ns : 0;
-	/* one interval up to the first attempt, then n - 1 equal ones */
-	if (h->last_ns)
+	space_ns = span_ns / n;
+	last_ns = first_ns + (span_ns - space_ns);
+	/* a real-time task may have run in between */
+	after_run_ns = space_ns < run_ns ? space_ns : run_ns;
+	own_ns = run_ns - after_run_ns;
+	if (h->last_ns) { /* one interval up to the first attempt, then n - 1 equal ones */
 		h->least_run_ns = artis_least_next(
 			h->least_run_ns,
-			h->quiet_run_ns + (run->run_ns > span_ns ? run->run_ns - span_ns : 0));
-	if (n > 1)
-		h->least_run_ns = artis_least_next(h->least_run_ns, span_ns / n);
-	after_run_ns = span_ns / n;
-	last_ns = first_ns + (span_ns - after_run_ns); /* span_ns * (n - 1) could overflow */
-	/* a real-time task may have run in between */
-	if (after_run_ns > run->run_ns)
-		after_run_ns = run->run_ns;
-	if (h->last_ns) {
-		h->period_ns = artis_period_next(h->period_ns,
-						 last_ns > h->last_ns ? last_ns - h->last_ns : 0, n,
-						 policy->predict_past);
-		h->period_run_ns = artis_period_next(h->period_run_ns,
-						     h->quiet_run_ns + run->run_ns - after_run_ns,
-						     n, policy->predict_past);
-	} else {
-		/* the interval before the first attempt is unknown: n - 1 are left */
-		u64 between_ns = last_ns - first_ns;
-
-		h->period_ns =
-			artis_period_next(h->period_ns, between_ns, n - 1, policy->predict_past);
-		if (between_ns > run->run_ns - after_run_ns)
-			between_ns = run->run_ns - after_run_ns;
-		h->period_run_ns = artis_period_next(h->period_run_ns, between_ns, n - 1,
-						     policy->predict_past);
+			h->quiet_run_ns + (run_ns > span_ns ? run_ns - span_ns : 0));
+		wall_ns = last_ns > h->last_ns ? last_ns - h->last_ns : 0;
+		own_ns += h->quiet_run_ns;
+	} else { /* the one before the first attempt is unknown */
+		wall_ns = last_ns - first_ns;
+		own_ns = own_ns < wall_ns ? own_ns : wall_ns;
 	}
+	if (n > 1)
+		h->least_run_ns = artis_least_next(h->least_run_ns, space_ns);
+	n -= !h->last_ns;
+	h->period_ns = artis_period_next(h->period_ns, wall_ns, n, past);
+	h->period_run_ns = artis_period_next(h->period_run_ns, own_ns, n, past);
 	h->last_ns = last_ns;
 	h->quiet_run_ns = after_run_ns;
 }
@@ -162,4 +147,41 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 		return h->quiet_run_ns >= long_ns;
 	return artis_is_far(policy, now_ns > h->last_ns ? now_ns - h->last_ns : 0,
 			    artis_period(h->period_ns));
+}
+
+/* linux/futex.h: the operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+#define ARTIS_FUTEX_CMD_MASK 0x7f
+#define ARTIS_FUTEX_WAIT 0
+#define ARTIS_FUTEX_WAIT_BITSET 9
+
+/* linux/time.h: the kernel walks the threads of a process to read these */
+#define ARTIS_CLOCK_PROCESS_CPUTIME_ID 2
+#define ARTIS_CLOCK_THREAD_CPUTIME_ID 3
+
+/* Section that a call begins: ARTIS_SECTION_NONE, _SLEEPING or _CALL, of which _CALL is an attempt.
+ * @class: enum artis_call_class; @arg0: clock; @arg1: futex operation or number of descriptors. */
+static inline u32 artis_call_section(u8 class, u64 arg0, u64 arg1, u32 poll_fds_max)
+{
+	u32 op = arg1 & ARTIS_FUTEX_CMD_MASK;
+	s32 clock = arg0;
+
+	switch (class) {
+	case ARTIS_CALL_HARMLESS:
+		return ARTIS_SECTION_NONE;
+	case ARTIS_CALL_HARMLESS_CLOCK: /* negative: a device's clock or CPU time of another task */
+		if (clock >= 0 && clock != ARTIS_CLOCK_PROCESS_CPUTIME_ID &&
+		    clock != ARTIS_CLOCK_THREAD_CPUTIME_ID)
+			return ARTIS_SECTION_NONE;
+		break;
+	case ARTIS_CALL_SLEEPING:
+		return ARTIS_SECTION_SLEEPING;
+	case ARTIS_CALL_SLEEPING_FUTEX:
+		if (op == ARTIS_FUTEX_WAIT || op == ARTIS_FUTEX_WAIT_BITSET)
+			return ARTIS_SECTION_SLEEPING;
+		break;
+	case ARTIS_CALL_SLEEPING_POLL:
+		if ((u32)arg1 <= poll_fds_max)
+			return ARTIS_SECTION_SLEEPING;
+	}
+	return ARTIS_SECTION_CALL;
 }

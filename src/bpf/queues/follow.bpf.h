@@ -1,34 +1,117 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A consumer wakes on the NRT CPU of its producers, or waits there (policy/follow.h). */
+/* A consumer wakes on the NRT CPU of its producers, or waits there (policy/room.h). */
 #pragma once
 #include "insert.bpf.h"
 
-/* Where producer @q ran becomes @best if it is better. @home: last NRT CPU of the consumer. */
-static __always_inline void consider(struct artis_spot *best, struct task_struct *q, bool active,
-				     s32 home)
-{
-	struct artis_follow *g = bpf_task_storage_get(&follow_stor, q, 0, 0);
-	struct artis_spot s = { .cpu = cpu_of_task(q), .runs = scx_bpf_task_running(q) };
+/* Producers are named by thread id and start time: a consumer drops ended ones when it wakes.
+ * ops.select_cpu of the consumer and the daemon write its list, each entry as one word. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct artis_follow);
+} follow_stor SEC(".maps");
 
-	if (s.runs)
-		s.ran_ns = scx_bpf_now();
-	/* follow_stopped() does not see a task of a real-time class: only its CPU is known */
-	else if (g && !is_realtime(q))
-		s = (struct artis_spot){ .cpu = g->cpu, .ran_ns = g->ran_ns };
-	if (!is_nrt_cpu(s.cpu) || (!s.ran_ns && !is_realtime(q)))
-		return;
-	s.home = active && s.cpu == home;
-	s.ends_soon = !g || g->tail_ns < ARTIS_FOLLOW_TAIL_NS;
-	if (artis_spot_is_better(&s, best))
-		*best = s;
+static __always_inline u64 who_is(const struct task_struct *p)
+{
+	return artis_who(p->pid, p->start_time);
 }
 
-/* Considers producer @i of @f, clears it if ended. Returns 1: alive. Global: verified once. */
+/* The task that @who names, to be released. NULL: it has ended or is about to. */
+static __always_inline struct task_struct *task_of_who(u64 who)
+{
+	struct task_struct *p = bpf_task_from_pid(artis_who_pid(who));
+
+	if (!p || (who_is(p) == who && !(p->flags & PF_EXITING)))
+		return p;
+	bpf_task_release(p);
+	return NULL;
+}
+
+/* Begins to record where @p runs. NULL: no memory. */
+static __always_inline struct artis_follow *follow_remember(struct task_struct *p, u8 as)
+{
+	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	struct artis_follow *f =
+		bpf_task_storage_get(&follow_stor, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (t && f)
+		t->follow |= as;
+	return f;
+}
+
+static __noinline void follow_stopped(struct task_struct *p, s32 cpu)
+{
+	struct artis_follow *f = bpf_task_storage_get(&follow_stor, p, 0, 0);
+	u64 now = scx_bpf_now();
+
+	if (!f)
+		return;
+	if (!is_rt_cpu(cpu)) {
+		f->ran_ns = now;
+		f->cpu = cpu;
+	}
+	if (f->woke_ns)
+		f->tail_ns = artis_tail_next(f->tail_ns, now - f->woke_ns);
+	f->woke_ns = 0;
+}
+
+/* With @set, entry @e becomes @pid, 0: free. Returns its old thread id; 0: that task has ended. */
+static __always_inline u32 follow_set(struct artis_producer *e, u32 pid, bool set)
+{
+	struct task_struct *p = e->who ? task_of_who(e->who) : NULL;
+	u32 was = 0;
+
+	if (p) {
+		was = p->pid;
+		bpf_task_release(p);
+	}
+	if (!set)
+		return was;
+	e->who = 0;
+	e->turn = 0;
+	p = pid ? bpf_task_from_pid(pid) : NULL;
+	if (p) {
+		if (follow_remember(p, ARTIS_FOLLOW_PRODUCER))
+			e->who = who_is(p);
+		bpf_task_release(p);
+	}
+	return was;
+}
+
+/* Run by the daemon: gets, with @args->set sets, what a task follows. 0, -ESRCH or -ENOMEM. */
+SEC("syscall")
+int artis_set_follow(struct artis_set_follow *args)
+{
+	struct artis_set_follow a = *args; /* the verifier wants constant offsets into *args */
+	struct task_struct *p = bpf_task_from_pid(a.pid);
+	struct artis_follow *f;
+	u32 i, nr = 0;
+	int err = 0;
+
+	if (!p)
+		return -ESRCH;
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++)
+		nr += !!a.producer[i];
+	f = a.set && nr ? follow_remember(p, ARTIS_FOLLOW_CONSUMER) :
+			  bpf_task_storage_get(&follow_stor, p, 0, 0);
+	if (!f && a.set && nr)
+		err = -ENOMEM;
+	for (i = 0; i < ARTIS_FOLLOW_MAX; i++) /* if all are 0, follow() clears its flag */
+		a.producer[i] = f ? follow_set(&f->producer[i], a.producer[i], a.set) : 0;
+	bpf_task_release(p);
+	*args = a;
+	return err;
+}
+
+/* Where producer @i of @f ran becomes @best if it is better; it is cleared if it has ended. @home: last
+ * NRT CPU of the consumer. Returns 1: the producer is alive. Global: verified once. */
 __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i, s32 home)
 {
+	struct artis_spot s = {};
 	struct artis_producer *e;
-	struct task_struct *q;
 	struct artis_follow *g;
+	struct task_struct *q;
 	u64 who;
 
 	if (!best || !f)
@@ -43,13 +126,24 @@ __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i,
 		__sync_val_compare_and_swap(&e->who, who, 0);
 		return 0;
 	}
+	g = bpf_task_storage_get(&follow_stor, q, 0, 0);
 	if (who == who_is(bpf_get_current_task_btf())) {
 		e->turn = ++f->turn;
-		g = bpf_task_storage_get(&follow_stor, q, 0, 0);
 		if (g && !g->woke_ns)
 			g->woke_ns = scx_bpf_now();
 	}
-	consider(best, q, artis_follow_is_active(e->turn, f->turn), home);
+	s.cpu = cpu_of_task(q);
+	s.runs = scx_bpf_task_running(q);
+	if (s.runs) {
+		s.ran_ns = scx_bpf_now();
+	} else if (g && !is_realtime(q)) { /* of which follow_stopped() sees nothing */
+		s.cpu = g->cpu;
+		s.ran_ns = g->ran_ns;
+	}
+	s.home = s.cpu == home && artis_follow_is_active(e->turn, f->turn);
+	s.ends_soon = !g || g->tail_ns < ARTIS_FOLLOW_TAIL_NS;
+	if (is_nrt_cpu(s.cpu) && (s.ran_ns || is_realtime(q)) && artis_spot_is_better(&s, best))
+		*best = s;
 	bpf_task_release(q);
 	return 1;
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Queues tasks where artis_may_wait() allows. A CPU that takes from there then looks: a kicked one,
- * or that of the run queue before it idles. If a real-time task holds it, see events/rt.bpf.h.
- */
+/* Queues tasks where artis_may_wait() allows. A CPU that takes from there then looks: a kicked one,
+ * or that of the run queue before it idles. If a real-time task holds it, see events/rt.bpf.h. */
 #pragma once
-#include "dsq_id.h"
 #include "pick.bpf.h"
-#include "rt1.bpf.h"
 
 /* To 6.18 a real-time pick may follow ops.dispatch: a task moved there would be stuck beneath. */
 static __always_inline bool rt_is_next(s32 cpu)
@@ -46,7 +42,7 @@ __noinline u32 note_facts(struct artis_facts *f __arg_nonnull, struct task_struc
 		f->pinned = true;
 	f->calm = is_calm(t);
 	f->kernel = is_kernel_task(p);
-	f->unsettled = is_unsettled(p, t);
+	f->unsettled = t->fresh || (p->flags & PF_EXITING) || p->in_execve;
 	f->rt_forbidden = t->rt_forbidden;
 	return artis_queue_of(f);
 }
@@ -80,7 +76,8 @@ __noinline int join(struct task_struct *p __arg_trusted, struct artis_task *t __
 	task_refresh_weight(p, t);
 	queue_join(t, queue, where);
 	if (woken || t->group != group)
-		clamp_vtime(t);
+		t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_of(queue, where)->vtime,
+					     t->inv_weight);
 	return 0;
 }
 
@@ -149,19 +146,19 @@ __noinline s32 idle_for(struct task_struct *p __arg_trusted, struct artis_task *
 __noinline s32 rt1_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
 		       u32 queue, u32 group)
 {
-	s32 cpu;
+	s32 cpu = -EBUSY;
 
 	if (queue == ARTIS_QUEUE_CALM) {
 		cpu = pick_idle_rt(p, t, group);
 		if (cpu < 0)
 			cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
-		if (cpu >= 0)
-			return cpu;
 	}
-	if (!t->nrt_groups)
-		return -EBUSY;
-	cpu = pick_idle_nrt(p, t, group);
-	return cpu >= 0 ? cpu : pick_lower(p, t, group, ARTIS_CPU_NRT);
+	if (cpu < 0 && t->nrt_groups) {
+		cpu = pick_idle_nrt(p, t, group);
+		if (cpu < 0)
+			cpu = pick_lower(p, t, group, ARTIS_CPU_NRT);
+	}
+	return cpu;
 }
 
 /* A CPU of @group with a calm task far ahead of @p, < 0: none. */
@@ -183,26 +180,16 @@ __noinline s32 behind_for(struct task_struct *p __arg_trusted, struct artis_task
 __noinline int rouse(const struct artis_rouse_in *in __arg_nonnull,
 		     const struct artis_task *t __arg_nonnull, s32 cpu, s32 to)
 {
-	switch (artis_rouse(in)) {
-	case ARTIS_ROUSE_SELF:
-		/* about to go idle: only a plain kick wakes it (kernel.md 3.1) */
+	u32 way = artis_rouse(in);
+
+	if (way == ARTIS_ROUSE_PREEMPT && unlikely(t->rt1))
+		preempt_for_rt1(to);
+	else if (way == ARTIS_ROUSE_PREEMPT)
+		preempt(to);
+	else if (way == ARTIS_ROUSE_SELF) /* about to go idle: only a plain kick wakes it */
 		scx_bpf_kick_cpu(cpu, 0);
-		break;
-	case ARTIS_ROUSE_IDLE:
-		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
-		break;
-	case ARTIS_ROUSE_PREEMPT:
-		if (unlikely(t->rt1))
-			preempt_for_rt1(to);
-		else
-			preempt(to);
-		break;
-	case ARTIS_ROUSE_NRT:
-		scx_bpf_kick_cpu(t->nrt_cpu, SCX_KICK_IDLE);
-		break;
-	default:
-		break;
-	}
+	else if (way != ARTIS_ROUSE_NONE)
+		scx_bpf_kick_cpu(way == ARTIS_ROUSE_IDLE ? to : t->nrt_cpu, SCX_KICK_IDLE);
 	return 0;
 }
 

@@ -6,17 +6,13 @@
 static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 							struct bpf_cpumask *of, bool all)
 {
-	struct artis_scratch *s;
 	struct bpf_cpumask *mask;
-	u32 zero = 0;
 
 	if (likely(all))
 		return cast_mask(of);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	mask = s ? s->mask : NULL;
-	if (!mask)
-		return NULL;
-	bpf_cpumask_and(mask, cast_mask(of), p->cpus_ptr);
+	mask = mask_nr(ARTIS_MASKS_SCRATCH + bpf_get_smp_processor_id());
+	if (mask)
+		bpf_cpumask_and(mask, cast_mask(of), p->cpus_ptr);
 	return cast_mask(mask);
 }
 
@@ -24,12 +20,9 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
 	struct bpf_cpumask *of = mask_of(group, kind);
-	const struct cpumask *in;
+	const struct cpumask *in = of ? allowed_of(p, of, all) : NULL;
 	s32 cpu;
 
-	if (!of)
-		return -EBUSY;
-	in = allowed_of(p, of, all);
 	if (!in)
 		return -EBUSY;
 	if (smt) {
@@ -75,23 +68,12 @@ static __always_inline bool any_idle(const struct cpumask *of)
 	return any;
 }
 
-/* As pick_idle(), but claims nothing. */
-static __always_inline bool has_idle(struct task_struct *p, u32 group, u32 kind, bool all)
-{
-	struct bpf_cpumask *of = mask_of(group, kind);
-
-	return of && any_idle(allowed_of(p, of, all));
-}
-
 /* A CPU of @kind in @group that runs a calm NRT task and that @p may use, < 0: none. */
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {
 	struct bpf_cpumask *of = calm_of(group, kind);
-	u32 cpu;
+	u32 cpu = of ? bpf_cpumask_any_and_distribute(cast_mask(of), p->cpus_ptr) : ~0U;
 
-	if (!of)
-		return -EBUSY;
-	cpu = bpf_cpumask_any_and_distribute(cast_mask(of), p->cpus_ptr);
 	return cpu < policy.nr_cpus ? (s32)cpu : -EBUSY;
 }
 
@@ -103,10 +85,169 @@ static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
 		return;
 	c->makes_way = on;
 	of = calm_of(group_of(cpu), c->kind);
-	if (!of)
-		return;
-	if (on)
+	if (of && on)
 		bpf_cpumask_set_cpu(cpu, of);
-	else
+	else if (of)
 		bpf_cpumask_clear_cpu(cpu, of);
+}
+
+/* Turns, preemption and budget of RT1+ tasks, which share the queues of others (policy/fair.h). */
+
+/* Short, for a soon return to an RT CPU after a section: the return of a call is not hooked. */
+#define ARTIS_RT1_SLICE_NRT_NS 1000000
+#define ARTIS_RT1_SCAN 64 /* RT1+ tasks at the head of a queue passed over for one that is none */
+#define ARTIS_RT1_LOOK 32 /* CPUs searched for one with a lower RT1+ task */
+
+static __always_inline u64 turn_ns(void)
+{
+	return (u64)policy.rt1_rr_ms * 1000000;
+}
+
+static __always_inline u64 slice_rt(const struct artis_task *t)
+{
+	return unlikely(t->rt1_rr) && turn_ns() < policy.slice_rt_ns ? turn_ns() :
+								       policy.slice_rt_ns;
+}
+
+__noinline u64 slice_nrt(const struct artis_task *t __arg_nonnull, u32 group)
+{
+	struct artis_group *g = group_nr(group);
+
+	if (unlikely(t->rt1) && t->rt_groups && !t->rt_forbidden)
+		return ARTIS_RT1_SLICE_NRT_NS;
+	return artis_slice_nrt(
+		&policy, g->clock[ARTIS_QUEUE_BOUND].weight + g->clock[ARTIS_QUEUE_CALM].weight,
+		g->nr_nrt);
+}
+
+static __always_inline void place_last(const struct task_struct *p, struct artis_task *t)
+{
+	t->rt1_order = artis_rt1_order(t->rt1, scx_bpf_now());
+	t->rt1_turn_exec_ns = p->se.sum_exec_runtime;
+}
+
+static __always_inline void next_turn(const struct task_struct *p, struct artis_task *t)
+{
+	if (unlikely(t->rt1_rr) && p->se.sum_exec_runtime - t->rt1_turn_exec_ns >= turn_ns())
+		place_last(p, t);
+}
+
+/* Behind its equals if it woke or its turn is over; a preempted task keeps its place (sched(7)). */
+static __always_inline void take_place(const struct task_struct *p, struct artis_task *t,
+				       bool woken)
+{
+	if (likely(!t->rt1))
+		return;
+	if (woken || !t->rt1_order)
+		place_last(p, t);
+	else
+		next_turn(p, t);
+}
+
+/* RT1+ tasks have used up their share of this second on @c. */
+static __always_inline bool is_throttled(struct artis_cpu *c)
+{
+	return unlikely(c->rt1.used_ns) && artis_rt1_throttled(&c->rt1, &policy, scx_bpf_now());
+}
+
+/* RB_EMPTY_NODE(), include/linux/rbtree.h: a node in no tree is its own parent. */
+static __always_inline bool is_queued_server(const struct sched_dl_entity *server)
+{
+	return server->rb_node.__rb_parent_color != (unsigned long)&server->rb_node;
+}
+
+/* Is a real-time task runnable on @cpu? In ops.dispatch, one that goes to sleep no longer is. */
+static __always_inline bool has_rt_task(s32 cpu)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	u32 servers = 0;
+
+	if (!rq)
+		return false;
+	if (rq->rt.rt_queued)
+		return true;
+	if (likely(!rq->dl.dl_nr_running))
+		return false;
+	/* servers count as tasks until asked for one in vain: __pick_task_dl(), deadline.c */
+	if (bpf_core_field_exists(rq->fair_server))
+		servers += is_queued_server(&rq->fair_server);
+	if (bpf_core_field_exists(rq->ext_server))
+		servers += is_queued_server(&rq->ext_server);
+	return rq->dl.dl_nr_running > servers;
+}
+
+/* A preempted task in the local queue of @cpu goes before ours, and only @cpu can put it back. */
+static __always_inline bool keeps_preempted(s32 cpu)
+{
+	return put_back == ARTIS_PUT_BACK_LAZY && cpu_of(cpu)->rt.in_rt;
+}
+
+/* Would an RT1+ task of @rank run at once on @cpu? */
+__noinline bool gives_way(s32 cpu, u32 rank)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+	const struct rq *rq;
+
+	if (c->curr_rt1 >= rank)
+		return false;
+	/* a lower RT1+ task may go on there when throttled, so a higher one may, too */
+	if (!c->curr_rt1 && is_throttled(c))
+		return false;
+	if (!c->rt.in_rt)
+		return !has_rt_task(cpu);
+	/* real-time kernel threads end soon; on PREEMPT_RT that of a timer wakes the task here */
+	rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	return rq && rq->curr->flags & PF_KTHREAD &&
+	       (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
+}
+
+/* A CPU of @kind that gives way to RT1+ task @p, < 0: none. Calm tasks first, then by rank. */
+__noinline s32 pick_lower(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
+			  u32 group, u32 kind)
+{
+	s32 cpu = pick_calm(p, group, kind), best = -EBUSY;
+	u32 rank = t->rt1, i;
+
+	if (cpu >= 0 && gives_way(cpu, rank))
+		return cpu;
+	bpf_for(i, 0, ARTIS_RT1_LOOK) {
+		if (i >= policy.nr_cpus)
+			break;
+		cpu = ((u32)t->nrt_cpu + i) % policy.nr_cpus;
+		if (cpu_of(cpu)->kind != kind || !gives_way(cpu, rank) ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		rank = cpu_of(cpu)->curr_rt1;
+		best = cpu;
+		if (!rank)
+			break;
+	}
+	return best;
+}
+
+static __always_inline void preempt_for_rt1(s32 cpu)
+{
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (unlikely(keeps_preempted(cpu)) && cpu == (s32)bpf_get_smp_processor_id())
+		scx_bpf_reenqueue_local_from_anywhere();
+	if (cpu_of(cpu)->ext_running)
+		count(ARTIS_STAT_RT1_PREEMPT);
+}
+
+/* Runs the first non-RT1+ task of @dsq: endless RT1+ tasks must not starve kthreads, the daemon. */
+__noinline bool let_lower_run(s32 cpu, u64 dsq)
+{
+	struct task_struct *p;
+	u32 seen = 0;
+
+	__sink(seen);
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		if (seen++ >= ARTIS_RT1_SCAN)
+			break;
+		if (artis_is_rt1_order(p->scx.dsq_vtime) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
+			return true;
+	}
+	return false;
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The body of ops.dispatch: each CPU takes for itself, RT CPUs too, as artis_next() says. */
 #pragma once
-#include "../policy/load.h"
 #include "insert.bpf.h"
-
-static __always_inline bool is_queued(const struct task_struct *p)
-{
-	return p->scx.flags & SCX_TASK_QUEUED;
-}
 
 static __always_inline bool move_to_local(u32 queue, u32 where)
 {
@@ -32,20 +26,19 @@ __noinline u64 pass_over(struct artis_cpu *c __arg_nonnull, u32 queue, u64 order
 static __always_inline void look_at(struct artis_look *l, struct artis_cpu *c, u32 queue, u32 where,
 				    bool waits, bool compare)
 {
-	struct task_struct *head = NULL;
+	struct task_struct *head;
 
-	if (waits && !compare) {
-		l->waits |= 1U << queue;
-		return;
+	if (waits && compare) {
+		head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
+		waits = head;
+		if (head)
+			l->first[queue] = pass_over(
+				c, queue, common_order(head->scx.dsq_vtime, queue, where));
 	}
 	if (waits)
-		head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
-	if (!head) {
+		l->waits |= 1U << queue;
+	else
 		c->passed_ns[queue] = 0;
-		return;
-	}
-	l->waits |= 1U << queue;
-	l->first[queue] = pass_over(c, queue, common_order(head->scx.dsq_vtime, queue, where));
 }
 
 /* What waits for @cpu. A queued task is counted: queues without weight are empty. */
@@ -53,7 +46,7 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 {
 	u32 group = group_of(cpu);
 	struct artis_group *g = group_nr(group);
-	bool own = c->own_nr, calm = g->clock[ARTIS_QUEUE_CALM].weight;
+	bool own = c->own.weight, calm = g->clock[ARTIS_QUEUE_CALM].weight;
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
 
@@ -102,19 +95,6 @@ static __noinline bool take_throttled(s32 cpu, bool rt)
 __noinline u32 next_of(const struct artis_look *l __arg_nonnull)
 {
 	return artis_next(l);
-}
-
-/* Moves the first task of @queue to @cpu; false: it is gone or may not run here. */
-static __always_inline bool take(struct artis_look *l, struct artis_cpu *c, u32 queue, s32 cpu)
-{
-	c->passed_ns[queue] = 0;
-	if (move_to_local(queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu))) {
-		if (l->rt && queue == ARTIS_QUEUE_CALM)
-			count_took(ARTIS_STAT_TAKE_RT);
-		return true;
-	}
-	l->waits &= ~(1U << queue);
-	return false;
 }
 
 /* @cpu has nothing to run. Global, as balance(): 6.12's verifier would combine all their loops. */
@@ -191,10 +171,10 @@ __noinline bool balance(s32 cpu)
 /* Could an RT CPU run @p and leave NRT CPU @cpu to others? ops.enqueue then places it. */
 static __always_inline bool could_go_to_rt(struct task_struct *p, struct artis_task *t, s32 cpu)
 {
-	if (!t->rt_groups)
-		return false;
-	return has_idle(p, group_of(cpu), ARTIS_CPU_RT, t->rt_all) ||
-	       (unlikely(t->rt1) && pick_lower(p, t, group_of(cpu), ARTIS_CPU_RT) >= 0);
+	struct bpf_cpumask *rt = t->rt_groups ? mask_of(group_of(cpu), ARTIS_CPU_RT) : NULL;
+
+	return rt && (any_idle(allowed_of(p, rt, t->rt_all)) ||
+		      (unlikely(t->rt1) && pick_lower(p, t, group_of(cpu), ARTIS_CPU_RT) >= 0));
 }
 
 /* @cpu dispatches no more from soon on: its own queue goes to the local one. */
@@ -206,19 +186,22 @@ static __noinline void empty_own(s32 cpu)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 }
 
-static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_struct *prev)
+void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 {
+	struct artis_cpu *c = cpu_of(cpu);
 	struct artis_look l = { .rt = c->kind != ARTIS_CPU_NRT, .lead_ns = policy.lead_max_ns };
 	struct artis_facts f = { .cpu = cpu };
 	struct artis_task *t = NULL;
 	bool returns = false, taken;
 	u32 queue = 0, next, i;
 
+	if (rt_is_next(cpu))
+		return;
 	if (unlikely(c->gone == ARTIS_GONE_LEAVES)) {
 		empty_own(cpu);
 		c->gone = ARTIS_GONE_EMPTY;
 	}
-	if (prev && is_queued(prev)) {
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		t = task_of(prev);
 		if (!t)
 			return;
@@ -252,7 +235,12 @@ static __always_inline void dispatch(struct artis_cpu *c, s32 cpu, struct task_s
 		next = taken ? ARTIS_NEXT_NONE : next_of(&l);
 		if (next >= ARTIS_NR_QUEUES)
 			break;
-		taken = take(&l, c, next, cpu);
+		c->passed_ns[next] = 0;
+		taken = move_to_local(next, next == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu));
+		if (!taken) /* it is gone or may not run here */
+			l.waits &= ~(1U << next);
+		else if (l.rt && next == ARTIS_QUEUE_CALM)
+			count_took(ARTIS_STAT_TAKE_RT);
 	}
 	if (!taken && !l.may_stay && unlikely(nr_groups > 1))
 		taken = take_from_groups(cpu, l.rt);

@@ -1,6 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Totals of each task, kept while tasks are watched (else one branch), and events one by one. */
+/* Totals of each task, kept while tasks are watched (else one branch), and events one by one. This is
+ * the only access to the ring buffer: each CPU has a budget of events, and drops are counted. */
 #pragma once
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20); /* some 4000 tasks; the daemon may choose another size */
+} records SEC(".maps");
+
+static __always_inline bool in_budget(struct artis_cpu *c, u64 now_ns)
+{
+	u32 second = now_ns >> 30; /* of 2^30 ns: saves a division */
+
+	if (c->budget_second != second) {
+		c->budget_second = second;
+		c->budget_left = policy.record_budget;
+	}
+	if (!c->budget_left) {
+		c->records_over++;
+		return false;
+	}
+	c->budget_left--;
+	return true;
+}
+
+/* Reserves a record of @size bytes; NULL, counted, if there is no room. It is submitted without a
+ * wake-up of the reader: that would interrupt this CPU, which may be an RT CPU. */
+static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
+{
+	struct artis_record *head = bpf_ringbuf_reserve(&records, size, 0);
+
+	if (!head) { /* atomic: a program that counts, too, may interrupt this one */
+		__sync_fetch_and_add(&this_cpu()->records_lost, 1);
+		return NULL;
+	}
+	__sync_fetch_and_add(&this_cpu()->records, 1);
+	head->kind = kind;
+	head->version = ARTIS_RECORD_VERSION;
+	head->size = size;
+	head->time_ns = now_ns;
+	return head;
+}
 
 /* The stats of @t; forgets what was under way before this watch began. */
 static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
@@ -18,13 +58,8 @@ static __always_inline struct artis_task_stats *stats_of(struct artis_task *t)
 
 static __always_inline void tally_ready(struct artis_task *t)
 {
-	struct artis_task_stats *s;
-
-	if (!watches(ARTIS_WATCH_TASKS))
-		return;
-	s = stats_of(t);
-	if (!s->ready_ns)
-		s->ready_ns = scx_bpf_now();
+	if (watches(ARTIS_WATCH_TASKS) && !stats_of(t)->ready_ns)
+		t->stats.ready_ns = scx_bpf_now();
 }
 
 static __always_inline void count_why(struct artis_task *t, enum artis_stat why)
@@ -88,8 +123,9 @@ __noinline int tally_eviction(struct artis_task *t __arg_nonnull, u32 cause)
 	return 0;
 }
 
-/* A wait of @s ends at @now_ns. Returns its length, ns; 0: none was known. */
-static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
+/* A wait of @s ends at @now_ns, for an RT task after @prev. Returns its length, ns; 0: unknown. */
+static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns,
+					const struct task_struct *prev)
 {
 	u64 wait_ns = now_ns - s->ready_ns;
 
@@ -104,8 +140,10 @@ static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns)
 	if (wait_ns > s->wait_max_ns) {
 		s->wait_max_ns = wait_ns;
 		s->wait_max_at_ns = now_ns;
-		s->wait_max_after_pid = 0;
+		s->wait_max_after_pid = prev ? prev->pid : 0;
 		s->wait_max_after[0] = 0;
+		if (prev)
+			__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(prev->comm));
 	}
 	return wait_ns;
 }
@@ -116,32 +154,17 @@ __noinline int tell_event(struct task_struct *p __arg_trusted,
 {
 	struct artis_event_record *r;
 
-	r = event_begin(this_cpu(), watch, kind, sizeof(*r), e->head.time_ns);
+	if (!watches(watch) || !in_budget(this_cpu(), e->head.time_ns))
+		return 0;
+	r = record_begin(kind, sizeof(*r), e->head.time_ns);
 	if (!r)
 		return 0;
 	e->head = r->head;
 	*r = *e;
 	r->pid = p->pid;
 	__builtin_memcpy(r->comm, p->comm, sizeof(r->comm));
-	record_end(r);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 0;
-}
-
-static __always_inline void tally_arrived(struct artis_cpu *c, s32 cpu, struct artis_task_stats *s,
-					  struct task_struct *p, u64 now_ns)
-{
-	struct artis_event_record e = {
-		.head.time_ns = now_ns,
-		.what = s->evict_cause,
-		.from = s->evict_from,
-		.to = cpu,
-		.begin_ns = s->evict_entry_ns,
-		.left_ns = s->evict_left_ns,
-	};
-
-	hist_add(&c->arrival, now_ns > s->evict_entry_ns ? now_ns - s->evict_entry_ns : 0);
-	tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION);
-	s->evict_entry_ns = 0;
 }
 
 static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_task *t,
@@ -149,14 +172,25 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 {
 	struct artis_task_stats *s = stats_of(t);
 	u64 now_ns = scx_bpf_now();
-	u64 wait_ns = tally_waited(s, now_ns);
+	u64 wait_ns = tally_waited(s, now_ns, NULL);
 	u32 why = c->took ? c->took - 1 : s->why;
 
 	c->took = 0;
 	t->run_since_ns = now_ns;
 	s->runs[c->kind == ARTIS_CPU_RT]++;
 	if (s->evict_entry_ns && c->kind == ARTIS_CPU_NRT) {
-		tally_arrived(c, cpu, s, p, now_ns);
+		struct artis_event_record e = {
+			.head.time_ns = now_ns,
+			.what = s->evict_cause,
+			.from = s->evict_from,
+			.to = cpu,
+			.begin_ns = s->evict_entry_ns,
+			.left_ns = s->evict_left_ns,
+		};
+
+		hist_add(&c->arrival, now_ns > e.begin_ns ? now_ns - e.begin_ns : 0);
+		tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION);
+		s->evict_entry_ns = 0;
 		why = ARTIS_STAT_EVICTION;
 	}
 	if (s->cpu != cpu || s->runs[0] + s->runs[1] == 1) { /* or this is its first run */
@@ -174,8 +208,8 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 	s->why = ARTIS_NR_STATS;
 }
 
-/* A run of @p ends. @begin_ns: 0 if it began before it was watched. */
-static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u64 begin_ns,
+/* A run of @p ends, which may have begun before it was watched. */
+static __always_inline void tell_run(s32 cpu, struct task_struct *p, struct artis_task *t, bool rt,
 				     u64 now_ns)
 {
 	struct artis_event_record e = {
@@ -183,11 +217,12 @@ static __always_inline void tell_run(s32 cpu, struct task_struct *p, bool rt, u6
 		.from = cpu,
 		.to = cpu,
 		.rt = rt,
-		.begin_ns = begin_ns,
+		.begin_ns = t->run_since_ns,
 	};
 
-	if (begin_ns)
+	if (t->run_since_ns)
 		tell_event(p, &e, ARTIS_WATCH_RUNS, ARTIS_RECORD_RUN);
+	t->run_since_ns = 0;
 }
 
 /* Ext task @p stops on @cpu; @c still holds the cause if it is evicted. */
@@ -198,55 +233,45 @@ static __noinline void tally_ends(struct artis_cpu *c, s32 cpu, struct artis_tas
 	u64 now_ns = scx_bpf_now();
 
 	if (c->evict_cause) {
-		if (is_wasted(t))
-			s->misses++;
-		else
-			s->hits++;
+		s->misses += is_wasted(t);
+		s->hits += !is_wasted(t);
 		s->evict_cause = c->evict_cause;
 		s->evict_from = cpu;
 		s->evict_entry_ns = c->section_since_ns;
 		s->evict_left_ns = now_ns;
 	}
-	tell_run(cpu, p, false, t->run_since_ns, now_ns);
+	tell_run(cpu, p, t, false, now_ns);
 }
 
 static __noinline void tally_rt_begins(struct artis_cpu *c, struct task_struct *p,
 				       struct task_struct *prev)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	struct artis_task_stats *s;
-	u64 wait_max_ns;
 
-	c->run_since_ns = scx_bpf_now();
-	c->run_pid = p->pid;
 	if (!t)
 		return;
-	s = stats_of(t);
+	stats_of(t)->runs[c->kind == ARTIS_CPU_RT]++;
+	t->run_since_ns = scx_bpf_now();
 	t->exec_start_ns = p->se.sum_exec_runtime;
-	s->runs[c->kind == ARTIS_CPU_RT]++;
-	wait_max_ns = s->wait_max_ns;
-	tally_waited(s, c->run_since_ns);
-	if (s->wait_max_ns == wait_max_ns) /* no new longest wait */
-		return;
-	s->wait_max_after_pid = prev->pid;
-	__builtin_memcpy(s->wait_max_after, prev->comm, sizeof(s->wait_max_after));
+	tally_waited(&t->stats, t->run_since_ns, prev);
 }
 
 static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_struct *p)
 {
 	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	u64 now_ns = scx_bpf_now();
-	u64 held_ns = now_ns - c->run_since_ns, ran_ns;
+	u64 now_ns = scx_bpf_now(), held_ns, ran_ns;
+	struct artis_task_stats *s = t ? stats_of(t) : NULL;
 
-	if (!t || c->run_pid != p->pid)
+	if (!s || !t->run_since_ns)
 		return;
 	/* as the kernel accounts it, without interrupts; exec_start_ns may be stale */
 	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
+	held_ns = now_ns - t->run_since_ns;
 	if (ran_ns > held_ns)
 		ran_ns = held_ns;
 	if ((s64)ran_ns > 0)
-		stats_of(t)->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
-	tell_run(cpu, p, true, c->run_since_ns, now_ns);
+		s->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
+	tell_run(cpu, p, t, true, now_ns);
 }
 
 /* Attached while tasks are watched. */
@@ -268,11 +293,8 @@ int BPF_PROG(artis_sched_switch, bool preempt, struct task_struct *prev, struct 
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(artis_sched_waking, struct task_struct *p)
 {
-	struct artis_task *t;
+	struct artis_task *t = is_realtime(p) ? bpf_task_storage_get(&task_stor, p, 0, 0) : NULL;
 
-	if (likely(!is_realtime(p)) || !watches(ARTIS_WATCH_TASKS))
-		return 0;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t)
 		tally_ready(t);
 	return 0;

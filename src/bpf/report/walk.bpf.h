@@ -2,7 +2,6 @@
 /* Records of tasks: once in an interval the daemon walks over all tasks. So a task has one record
  * at most, however often it switches, and only the daemon's CPU writes them. */
 #pragma once
-#include "tally.bpf.h"
 
 /* Writes the record of @p. False: there was no room, which record_begin() counts. */
 static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bool exited)
@@ -39,36 +38,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	r->weight = t->weight;
 	__builtin_memcpy(&r->history, &t->history, sizeof(r->history));
 	__builtin_memcpy(&r->stats, &t->stats, sizeof(r->stats));
-	record_end(r);
-	return true;
-}
-
-/* The last record of @p, which exits. */
-static __always_inline void tell_exit(struct task_struct *p)
-{
-	struct artis_task *t;
-
-	if (!watches(ARTIS_WATCH_TASKS) || !in_budget(this_cpu(), scx_bpf_now()))
-		return;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	if (t)
-		tell_task(p, t, true);
-}
-
-static __noinline bool walk_task(struct task_struct *p, bool all)
-{
-	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	u64 exec_ns;
-
-	if (!t || p->exit_state) /* a zombie: tell_exit() wrote its last record */
-		return false;
-	stats_of(t);
-	exec_ns = p->se.sum_exec_runtime;
-	if (!all && exec_ns == t->told_exec_ns)
-		return false;
-	if (!tell_task(p, t, false))
-		return false;
-	t->told_exec_ns = exec_ns;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return true;
 }
 
@@ -87,10 +57,40 @@ int artis_walk(struct artis_walk *walk)
 	walk->written = 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, p, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
+		u64 exec_ns = p->se.sum_exec_runtime;
+
 		walk->tasks++;
-		if (walk_task(p, walk->all))
-			walk->written++;
+		if (!t || p->exit_state) /* a zombie: ops.exit_task wrote its last record */
+			continue;
+		stats_of(t);
+		if ((!walk->all && exec_ns == t->told_exec_ns) || !tell_task(p, t, false))
+			continue;
+		t->told_exec_ns = exec_ns;
+		walk->written++;
 	}
 	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* Queue lengths, and the clock of the time stamps: run before the array of CPUs is read by mmap. */
+SEC("syscall")
+int artis_sample(struct artis_sample *sample)
+{
+	u32 cpu, group;
+
+	bpf_for(cpu, 0, policy.nr_cpus) {
+		s32 own = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_OWN, cpu));
+
+		cpu_of(cpu)->own_queued = own > 0 ? own : 0;
+	}
+	bpf_for(group, 0, nr_groups) {
+		struct artis_group *g = group_nr(group);
+
+		g->queued[0] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group));
+		g->queued[1] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group));
+	}
+	in_charge = 1;
+	sample->now_ns = scx_bpf_now();
 	return 0;
 }

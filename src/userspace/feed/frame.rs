@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a stream consists of (src/bpf/abi/record.h): frames with one kind of
+//! What a stream consists of (src/bpf/abi/abi.h): frames with one kind of
 //! head, whose rest is a struct of BPF's or JSON of the daemon's.
 
 use serde::Serialize;

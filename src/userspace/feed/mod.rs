@@ -2,7 +2,7 @@
 //! The stream of what the scheduler does: from the ring buffer to whoever
 //! watches, in the daemon's process, through its socket, or from a recording.
 //!
-//! It is one format everywhere: frames (src/bpf/abi/record.h). A stream begins
+//! It is one format everywhere: frames (src/bpf/abi/abi.h). A stream begins
 //! with a BEGIN, and each interval ends with a READING; what lies between is
 //! about that interval. The daemon only forwards bytes; what they mean is found
 //! out by [`crate::model::Model`], at the viewer's expense.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::field::{Described, Field, Kind, Value, described};
 use crate::abi::{NR_STATS, bindings as abi};
 
-/// An event counter: `enum artis_stat` of src/bpf/abi/stat.h.
+/// An event counter: `enum artis_stat` of src/bpf/abi/abi.h.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     /// Its value in `enum artis_stat`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A histogram of times (src/bpf/policy/hist.h).
+//! A histogram of times (src/bpf/policy/load.h).
 
 use std::iter::Sum;
 
@@ -18,7 +18,7 @@ pub const SLOTS: usize = ARTIS_HIST_SLOTS as usize;
 pub struct Hist(pub Vec<u64>);
 
 impl Hist {
-    /// The least time of a slot, ns: `artis_hist_from` in C.
+    /// The least time of a slot, ns, as policy/load.h has it.
     pub fn from_ns(slot: usize) -> u64 {
         slot.checked_sub(1).map_or(0, |above| 1 << (FIRST as usize + above))
     }

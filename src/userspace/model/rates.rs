@@ -7,7 +7,7 @@ use super::{CpuMetrics, CpuReading, Hist, Metrics, Reading, RtShare, total};
 use crate::abi::{CpuKind, NR_STATS, bindings as abi};
 use crate::config::CpuSet;
 
-/// Time constant of the real-time share, ns (src/bpf/policy/rt_share.h).
+/// Time constant of the real-time share, ns (src/bpf/policy/load.h).
 const SHARE_TAU_NS: f64 = 500e6;
 
 /// Cap of the multiplier M (design: model section 5; RT ≤ 0.9846 in the thesis).

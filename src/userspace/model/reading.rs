@@ -71,7 +71,7 @@ pub struct CpuReading {
     pub stat: [u64; NR_STATS],
 }
 
-/// The real-time share of a CPU (src/bpf/policy/rt_share.h).
+/// The real-time share of a CPU (src/bpf/policy/load.h).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RtShare {
     /// Exponential average at `updated_ns`, 0 to 1.

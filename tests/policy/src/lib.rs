@@ -42,7 +42,6 @@ functions! {
     rt1_charge = artis_rt1_charge(budget: &mut Rt1Budget, policy: &Policy, now_ns: u64, run_ns: u64) -> bool;
     rt1_throttled = artis_rt1_throttled(budget: &Rt1Budget, policy: &Policy, now_ns: u64) -> bool;
     hist_slot = artis_hist_slot(ns: u64) -> u32;
-    hist_from = artis_hist_from(slot: u32) -> u64;
     share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;
     share_at = artis_share_at(share: &RtShare, now_ns: u64) -> u32;
     share_switch = artis_share_switch(share: &mut RtShare, now_ns: u64, in_rt: bool);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! policy/hist.h: each time has one slot, and the slots' bounds are in order.
+//! policy/load.h: each time has one slot, and the slots' bounds are in order.
 
-use artis_policy::c::{ARTIS_HIST_LAST, ARTIS_HIST_SLOTS};
-use artis_policy::{hist_from, hist_slot};
+use artis_policy::c::{ARTIS_HIST_FIRST, ARTIS_HIST_LAST, ARTIS_HIST_SLOTS};
+use artis_policy::hist_slot;
 use proptest::prelude::*;
+
+/// Lower bound of a slot, ns, as in src/userspace/model/hist.rs.
+fn hist_from(slot: u32) -> u64 {
+    if slot == 0 { 0 } else { 1 << (ARTIS_HIST_FIRST + slot - 1) }
+}
 
 #[test]
 fn slots_begin_where_rust_says() {
-    // as in src/userspace/model/hist.rs
     let bounds = [(0, 0), (1, 512), (2, 1_024), (3, 2_048), (4, 4_096), (23, 1 << 31)];
     for (slot, from_ns) in bounds {
-        assert_eq!(hist_from(slot), from_ns, "slot {slot}");
+        assert_eq!((hist_from(slot), hist_slot(from_ns)), (from_ns, slot), "slot {slot}");
     }
     assert_eq!(hist_from(ARTIS_HIST_SLOTS - 1), 1 << ARTIS_HIST_LAST);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! RT1+ (src/bpf/policy/rt1.h): the order in a queue, and the budget of a second.
+//! RT1+ (src/bpf/policy/fair.h): the order in a queue, and the budget of a second.
 
 use artis_policy::c::{ARTIS_RT1_FIRST, ARTIS_RT1_MAX, ARTIS_RT1_MIN};
 use artis_policy::{Policy, Rt1Budget, before, is_rt1_order, rt1_charge, rt1_order, rt1_throttled};

@@ -126,7 +126,7 @@ pub fn aim_at(keeper: u32, tid: i32, start_ticks: u64) -> Result<()> {
     Ok(())
 }
 
-/// Maps as scx_artis pins them (src/bpf/abi/change.h), in a directory of user [`UID`], with a record
+/// Maps as scx_artis pins them (src/bpf/abi/abi.h), in a directory of user [`UID`], with a record
 /// that the process was SCHED_FIFO 99. Removed when dropped.
 pub struct Squatter {
     maps: [MapHandle; 3],

@@ -186,7 +186,7 @@ impl Observer {
     }
 }
 
-/// The CPU whose own queue that is, by the ids of scx_artis (src/bpf/queues/dsq_id.h).
+/// The CPU whose own queue that is, by the ids of scx_artis (src/bpf/ledger/cpu.bpf.h).
 fn own_queue_of(id: u64) -> Option<u64> {
     (id >> 16 == 1).then_some(id & 0xffff)
 }

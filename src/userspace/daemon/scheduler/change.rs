@@ -80,12 +80,12 @@ impl InCharge for Scheduler<'_> {
             .context("changing the class of a task")?;
         match code {
             0 => Ok(Some(Treatment {
-                class: match args.old_rt1 {
+                class: match args.rt1 {
                     0 => Class::Nrt,
-                    priority => Class::Rt1 { priority, round_robin: args.old_rr != 0 },
+                    priority => Class::Rt1 { priority, round_robin: args.rr != 0 },
                 },
-                rt_cpus: args.old_rt_forbidden == 0,
-                by_hand: args.old_by_hand != 0,
+                rt_cpus: args.rt_forbidden == 0,
+                by_hand: args.by_hand != 0,
             })),
             _ if code == -(Errno::ESRCH as i32) => Ok(None),
             _ => bail!("BPF did not take the class of task {pid}: {}", Errno::from_raw(-code)),

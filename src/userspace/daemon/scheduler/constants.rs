@@ -28,9 +28,8 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     rodata.smt = has_smt(&setup.topology);
     rodata.dispatch_before_rt = kernel::dispatches_before_rt();
 
-    // elsewhere the registers at a switch tell as much (src/bpf/ledger/section.bpf.h)
-    let registers_tell = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-    let hooks_returns = !(registers_tell && Model::now().moves_at_once());
+    // elsewhere the registers at a switch tell as much (src/bpf/ledger/task.bpf.h)
+    let hooks_returns = !Model::now().moves_at_once();
     skel.progs.artis_sys_exit.set_autoload(hooks_returns);
 
     // which of the two hooks of kernel entry: see src/bpf/events/entry.bpf.h

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which task follows which, as BPF has it (src/bpf/ledger/follow.bpf.h).
+//! Which task follows which, as BPF has it (src/bpf/queues/follow.bpf.h).
 
 use std::collections::BTreeMap;
 

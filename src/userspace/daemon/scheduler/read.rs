@@ -86,7 +86,7 @@ impl Scheduler<'_> {
 
     /// Is there a runnable ext task that may run on this CPU only?
     pub fn has_bound(&self, cpu: usize) -> bool {
-        self.cpu(cpu).own_nr != 0
+        self.cpu(cpu).own.weight != 0
     }
 
     /// Does one of these CPUs go offline? The kernel calls it online for a while yet.
@@ -116,15 +116,13 @@ impl Scheduler<'_> {
     pub(super) fn counted_as_runnable(&self) -> Vec<String> {
         let groups = self.groups().into_iter().enumerate();
         let of_groups = groups.filter_map(|(group, data)| {
-            let [own, bound, calm] = data.clock.map(|clock| clock.weight.cast_signed());
-            ((own, bound, calm) != (0, 0, 0))
-                .then(|| format!("group {group}: weights {own} own, {bound} bound, {calm} calm"))
+            let [_, bound, calm] = data.clock.map(|clock| clock.weight.cast_signed());
+            ((bound, calm) != (0, 0))
+                .then(|| format!("group {group}: weights {bound} bound, {calm} calm"))
         });
         let of_cpus = self.cpu_ids().filter_map(|id| {
-            let cpu = self.cpu(id);
-            let counts = (cpu.own.weight.cast_signed(), cpu.own_nr.cast_signed());
-            (counts != (0, 0))
-                .then(|| format!("CPU {id}: weight {} of {} tasks of its own", counts.0, counts.1))
+            let weight = self.cpu(id).own.weight.cast_signed();
+            (weight != 0).then(|| format!("CPU {id}: weight {weight} of tasks of its own"))
         });
         of_groups.chain(of_cpus).collect()
     }

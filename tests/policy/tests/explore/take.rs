@@ -62,7 +62,7 @@ impl Machine<'_> {
         let queues = [&self.state.bound[group], &self.state.calm[group]];
         let waiting = queues.into_iter().flat_map(Queue::items).copied();
         let weight = running.chain(waiting).map(|task| u64::from(self.scene.weight(task))).sum();
-        artis_load { weight, m: (1 << 20) / cpus as u32, pad: 0 }
+        artis_load { weight, m: (1 << 20) / cpus as u32 }
     }
 
     /// It is time to look at another group: does a task of it come to NRT CPU `cpu`?

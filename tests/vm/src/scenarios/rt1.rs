@@ -157,7 +157,7 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     Ok(())
 }
 
-/// The second of the budget, 2^30 ns (policy/rt1.h). What a task gets in a whole number of
+/// The second of the budget, 2^30 ns (policy/fair.h). What a task gets in a whole number of
 /// them does not depend on where they begin.
 const SECOND_S: f64 = 1.073_741_824;
 /// So often a task of priority 60 stops after having used up its CPU's second.

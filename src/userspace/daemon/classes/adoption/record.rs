@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a record of the kernel says (src/bpf/abi/change.h).
+//! What a record of the kernel says (src/bpf/abi/abi.h).
 
 use super::attr::Was;
 use crate::abi::bindings as abi;
