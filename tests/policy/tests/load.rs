@@ -19,7 +19,7 @@ fn m(rho: f64) -> f64 {
 }
 
 fn group(tasks: u64, rho: f64) -> Load {
-    Load { weight: 100 * tasks, m: m_of(share(rho), 1024), ..Load::default() }
+    Load { weight: 100 * tasks, m: m_of(share(rho), 1024) }
 }
 
 fn load(group: &Load) -> u64 {
@@ -176,7 +176,7 @@ fn a_move_that_only_swaps_the_loads_does_not_relieve() {
 fn extremes_do_not_overflow() {
     let most = 10_000_000_000;
     assert_eq!(load_of(u64::MAX, M_MAX), load_of(most, M_MAX));
-    let (e, idle) = (Load { weight: most, m: M_MAX, ..Load::default() }, group(0, 0.0));
+    let (e, idle) = (Load { weight: most, m: M_MAX }, group(0, 0.0));
     assert!(imbalanced(&e, &idle, 1000) && !imbalanced(&idle, &e, 1000));
     assert!(relieves(&e, &idle, u32::MAX) && !relieves(&e, &e, 1));
     let nearly = Load { m: M_MAX - M_MAX / 5, ..e };
@@ -184,11 +184,8 @@ fn extremes_do_not_overflow() {
 }
 
 fn any_group() -> impl Strategy<Value = Load> {
-    (0.0f64..10.0, 1024..=M_MAX).prop_map(|(exponent, m)| Load {
-        weight: 10f64.powf(exponent) as u64,
-        m,
-        ..Load::default()
-    })
+    (0.0f64..10.0, 1024..=M_MAX)
+        .prop_map(|(exponent, m)| Load { weight: 10f64.powf(exponent) as u64, m })
 }
 
 proptest! {
@@ -246,9 +243,7 @@ proptest! {
             prop_assert!(seen.insert(at.clone()), "{at:?} came again");
             let group = |nr: usize| Load {
                 weight: weights.iter().zip(&at).filter(|(_, g)| **g == nr).map(|(w, _)| u64::from(*w)).sum(),
-                m: ms[nr],
-                ..Load::default()
-            };
+                m: ms[nr] };
             let loads: Vec<_> = (0..ms.len()).map(group).collect();
             let every = (0..at.len()).flat_map(|task| (0..ms.len()).map(move |to| (task, to)));
             let all: Vec<_> = every

@@ -74,7 +74,6 @@ impl InCharge for Scheduler<'_> {
             rr: rr.into(),
             rt_forbidden: (!to.rt_cpus).into(),
             by_hand: to.by_hand.into(),
-            ..Default::default()
         };
         let code = run_with(&self.skel.progs.artis_set_class, &mut args)
             .context("changing the class of a task")?;
