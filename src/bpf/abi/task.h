@@ -129,7 +129,7 @@ struct artis_set_class { /* BPF_PROG_RUN: the new class of a task; out: the one 
 #define ARTIS_FOLLOW_WAITS 4 /* it is to wait in the own queue of the CPU that it follows to */
 
 struct artis_producer {
-	u64 who; /* artis_who() of the producer; 0: the entry is free */
+	u64 id; /* artis_task_id() of the producer; 0: the entry is free */
 	u32 turn; /* number of the last wake-up of the consumer that it made */
 	u32 pad;
 };

@@ -135,6 +135,23 @@ static __noinline bool waits_higher(s32 cpu, const struct artis_task *t)
 	       bpf_cpumask_test_cpu(cpu, head->cpus_ptr);
 }
 
+/* @p may not be on this RT CPU: it could not migrate, the user has just forbidden it RT CPUs, or
+ * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can: also in
+ * migrate_enable(), which has given it its CPUs back and counts down next. */
+static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, const struct artis_task *t,
+					struct task_struct *p)
+{
+	if (in_charge && t->section >= ARTIS_SECTION_CALL)
+		c->section_since_ns = scx_bpf_now();
+	if (is_migration_disabled(p) && p->cpus_ptr != &p->cpus_mask)
+		return;
+	count(ARTIS_STAT_EVICTION);
+	c->evict_cause = t->section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT :
+			 t->section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH :
+							     t->section_nr + 1;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
 void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 {
 	s32 cpu = cpu_of_task(p);
@@ -190,21 +207,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 			t->stats.moves_rt++;
 	}
 	if (rt && c->movable &&
-	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden))) {
-		/* It may not be here: it could not migrate, the user has just forbidden it RT CPUs,
-		 * or (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if
-		 * it can: also in migrate_enable(), which has given it its CPUs back and counts
-		 * down next. */
-		if (in_charge && t->section >= ARTIS_SECTION_CALL)
-			c->section_since_ns = scx_bpf_now();
-		if (!is_migration_disabled(p) || p->cpus_ptr == &p->cpus_mask) {
-			count(ARTIS_STAT_EVICTION);
-			c->evict_cause = t->section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT :
-					 t->section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH :
-									     t->section_nr + 1;
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-		}
-	}
+	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
+		runs_astray(c, cpu, t, p);
 	if (unlikely(t->rt1) && waits_higher(cpu, t)) /* came after select_rt1() chose @p */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	c->ext_running = 1;

@@ -128,16 +128,16 @@ static inline u32 artis_next(const struct artis_look *l)
 #define ARTIS_PID_BITS 22 /* PID_MAX_LIMIT */
 
 /* Unique id of a task: thread id @pid, above 0, and start time in 1024 ns (wraps after 52 days). */
-static inline u64 artis_who(u32 pid, u64 start_ns)
+static inline u64 artis_task_id(u32 pid, u64 start_ns)
 {
 	return (u64)pid << (64 - ARTIS_PID_BITS) |
 	       (start_ns >> 10 & ((1ULL << (64 - ARTIS_PID_BITS)) - 1));
 }
 
-/* Thread id in artis_who(). */
-static inline u32 artis_who_pid(u64 who)
+/* Thread id in artis_task_id(). */
+static inline u32 artis_task_id_pid(u64 id)
 {
-	return who >> (64 - ARTIS_PID_BITS);
+	return id >> (64 - ARTIS_PID_BITS);
 }
 
 #define ARTIS_FOLLOW_TURNS 8 /* an active producer made one of the last 8 wake-ups by producers */

@@ -12,17 +12,17 @@ struct {
 	__type(value, struct artis_follow);
 } follow_stor SEC(".maps");
 
-static __always_inline u64 who_is(const struct task_struct *p)
+static __always_inline u64 task_id_of(const struct task_struct *p)
 {
-	return artis_who(p->pid, p->start_time);
+	return artis_task_id(p->pid, p->start_time);
 }
 
-/* The task that @who names, to be released. NULL: it has ended or is about to. */
-static __always_inline struct task_struct *task_of_who(u64 who)
+/* The task that @id names, to be released. NULL: it has ended or is about to. */
+static __always_inline struct task_struct *task_of_id(u64 id)
 {
-	struct task_struct *p = bpf_task_from_pid(artis_who_pid(who));
+	struct task_struct *p = bpf_task_from_pid(artis_task_id_pid(id));
 
-	if (!p || (who_is(p) == who && !(p->flags & PF_EXITING)))
+	if (!p || (task_id_of(p) == id && !(p->flags & PF_EXITING)))
 		return p;
 	bpf_task_release(p);
 	return NULL;
@@ -59,7 +59,7 @@ static __noinline void follow_stopped(struct task_struct *p, s32 cpu)
 /* With @set, entry @e becomes @pid, 0: free. Returns its old thread id; 0: that task has ended. */
 static __always_inline u32 follow_set(struct artis_producer *e, u32 pid, bool set)
 {
-	struct task_struct *p = e->who ? task_of_who(e->who) : NULL;
+	struct task_struct *p = e->id ? task_of_id(e->id) : NULL;
 	u32 was = 0;
 
 	if (p) {
@@ -68,12 +68,12 @@ static __always_inline u32 follow_set(struct artis_producer *e, u32 pid, bool se
 	}
 	if (!set)
 		return was;
-	e->who = 0;
+	e->id = 0;
 	e->turn = 0;
 	p = pid ? bpf_task_from_pid(pid) : NULL;
 	if (p) {
 		if (follow_remember(p, ARTIS_FOLLOW_PRODUCER))
-			e->who = who_is(p);
+			e->id = task_id_of(p);
 		bpf_task_release(p);
 	}
 	return was;
@@ -112,22 +112,22 @@ __noinline int find_spot(struct artis_spot *best, struct artis_follow *f, u32 i,
 	struct artis_producer *e;
 	struct artis_follow *g;
 	struct task_struct *q;
-	u64 who;
+	u64 id;
 
 	if (!best || !f)
 		return 0;
 	e = &f->producer[i & (ARTIS_FOLLOW_MAX - 1)];
-	who = e->who;
-	if (!who)
+	id = e->id;
+	if (!id)
 		return 0;
-	q = task_of_who(who);
+	q = task_of_id(id);
 	if (!q) {
 		/* the daemon may have written another one meanwhile */
-		__sync_val_compare_and_swap(&e->who, who, 0);
+		__sync_val_compare_and_swap(&e->id, id, 0);
 		return 0;
 	}
 	g = bpf_task_storage_get(&follow_stor, q, 0, 0);
-	if (who == who_is(bpf_get_current_task_btf())) {
+	if (id == task_id_of(bpf_get_current_task_btf())) {
 		e->turn = ++f->turn;
 		if (g && !g->woke_ns)
 			g->woke_ns = scx_bpf_now();

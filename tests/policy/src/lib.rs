@@ -73,8 +73,8 @@ functions! {
     load_of = artis_load_of(weight: u64, m: u32) -> u64;
     relieves = artis_relieves(from: &Load, to: &Load, weight: u32) -> bool;
     imbalanced = artis_imbalanced(e: &Load, r: &Load, pct: u32) -> bool;
-    who = artis_who(pid: u32, start_ns: u64) -> u64;
-    who_pid = artis_who_pid(who: u64) -> u32;
+    task_id = artis_task_id(pid: u32, start_ns: u64) -> u64;
+    task_id_pid = artis_task_id_pid(task_id: u64) -> u32;
     spot_is_better = artis_spot_is_better(s: &Spot, best: &Spot) -> bool;
     follow_is_active = artis_follow_is_active(turn: u32, now: u32) -> bool;
     tail_next = artis_tail_next(tail_ns: u64, ns: u64) -> u64;

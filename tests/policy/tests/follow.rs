@@ -16,11 +16,11 @@ fn home(cpu: i32, ran_ns: u64) -> Spot {
 
 #[test]
 fn a_task_is_told_from_a_later_one_with_its_thread_id() {
-    assert_eq!(who_pid(who(4_194_303, u64::MAX)), 4_194_303);
-    assert_eq!(who_pid(who(1, 0)), 1);
-    assert_ne!(who(77, 5_000_000), who(77, 5_002_000));
-    assert_eq!(who(77, 5_000_000), who(77, 5_000_000));
-    assert_ne!(who(77, 1), 0, "0 is a free entry");
+    assert_eq!(task_id_pid(task_id(4_194_303, u64::MAX)), 4_194_303);
+    assert_eq!(task_id_pid(task_id(1, 0)), 1);
+    assert_ne!(task_id(77, 5_000_000), task_id(77, 5_002_000));
+    assert_eq!(task_id(77, 5_000_000), task_id(77, 5_000_000));
+    assert_ne!(task_id(77, 1), 0, "0 is a free entry");
 }
 
 #[test]

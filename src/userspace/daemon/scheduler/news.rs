@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! News of tasks (src/bpf/events/class.bpf.h): what happened to whom, told at once.
+//! News of tasks (src/bpf/events/class.bpf.h): what happened to which, told at once.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
