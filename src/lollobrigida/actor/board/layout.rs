@@ -16,7 +16,7 @@ pub(super) const REPORT_BYTES: usize = 1 << 20;
 /// Written by the `lock` call.
 const SCRATCH_BYTES: usize = 64 << 10;
 /// First word of a board; changes with its layout.
-pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"lollobr1");
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"lollobr2");
 
 /// A value that shares its cache lines with no other.
 #[repr(C, align(256))]
@@ -64,10 +64,9 @@ pub(super) struct Slot {
 pub(super) struct Side {
     /// Items that went through here.
     pub count: AtomicU64,
-    /// Changes with every item. Futex of the other side.
+    /// Changes with every item; its lowest bit says that the other side waits. Futex of the
+    /// other side.
     pub word: AtomicU32,
-    /// The other side waits.
-    pub awaited: AtomicU32,
     /// No more items will go through here.
     pub closed: AtomicU32,
 }

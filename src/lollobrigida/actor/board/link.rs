@@ -12,6 +12,9 @@ use crate::actor::futex::{self, Woken};
 /// A cache line of most machines: items are touched at this distance.
 const LINE: usize = 64;
 
+/// In `Side::word`: the other side waits. The bits above it count changes.
+const WAITS: u32 = 1;
+
 /// One link of the board.
 pub(super) struct Link<'b> {
     board: &'b Board,
@@ -121,7 +124,7 @@ impl Link<'_> {
     /// Wakes whoever waits here, to look at the stop word.
     pub fn wake_both(&self) {
         for side in [&self.words.posted, &self.words.taken] {
-            side.word.fetch_add(1, SeqCst);
+            change(side);
             futex::wake(&side.word);
         }
     }
@@ -147,10 +150,9 @@ fn wait(
     waits: &mut u64,
 ) -> Option<Turn> {
     loop {
-        let seen = other.word.load(SeqCst);
-        other.awaited.store(1, SeqCst);
+        let seen = other.word.fetch_or(WAITS, SeqCst) | WAITS;
         if go() || other.closed.load(SeqCst) != 0 {
-            other.awaited.store(0, SeqCst);
+            other.word.fetch_and(!WAITS, SeqCst);
             return None;
         }
         if board.stop_word().load(SeqCst) != 0 {
@@ -166,8 +168,7 @@ fn wait(
 /// Counts an item through a side and wakes the other if it waits.
 fn pass(side: &Side, count: u64, calls: &mut LinkCalls) {
     side.count.store(count, SeqCst);
-    side.word.fetch_add(1, SeqCst);
-    if side.awaited.swap(0, SeqCst) != 0 {
+    if change(side) {
         calls.wakes += 1;
         futex::wake(&side.word);
     }
@@ -175,12 +176,20 @@ fn pass(side: &Side, count: u64, calls: &mut LinkCalls) {
 
 fn close(side: &Side) -> u64 {
     side.closed.store(1, SeqCst);
-    side.word.fetch_add(1, SeqCst);
-    if side.awaited.swap(0, SeqCst) == 0 {
+    if !change(side) {
         return 0;
     }
     futex::wake(&side.word);
     1
+}
+
+/// Makes a wait that began before return, and clears `WAITS`. Returns whether it was set.
+///
+/// Both are one step: between two, the other side could begin its next wait and see the
+/// new word, but lose its `WAITS`, so that no later item would wake it.
+fn change(side: &Side) -> bool {
+    let old = side.word.fetch_update(SeqCst, SeqCst, |word| Some((word | WAITS).wrapping_add(1)));
+    old.is_ok_and(|word| word & WAITS != 0)
 }
 
 #[cfg(test)]

@@ -91,10 +91,18 @@ fn several_runs_of_one_are_summed_up() {
 fn a_run_that_its_limit_cuts_is_1_and_shown() {
     let dir = tempfile::tempdir().expect("a directory");
     let scene = scene_in(dir.path(), &SCENE.replace("20000", "60000000"));
-    lollobrigida(&["run", &scene, "--limit", "0.2"])
+    let json = dir.path().join("r.json").display().to_string();
+    let done = lollobrigida(&["run", &scene, "--limit", "0.2", "--json", &json])
         .code(1)
-        .stdout(contains("compute"))
-        .stderr(contains("3 tasks did not finish"));
+        .stdout(contains("compute"));
+    let run = json_of(&fs::read(&json).expect("read"));
+    let cut: Vec<_> =
+        run["tasks"].as_array().expect("tasks").iter().filter(|t| !t["cut"].is_null()).collect();
+    // whether the fourth, of 40 ms, finishes is for the machine to say
+    assert_eq!(cut.iter().filter(|t| t["group"] == 0).count(), 3);
+    assert!(cut.iter().all(|t| t["cut"] == "the limit of 200ms"), "{cut:?}");
+    let told = format!("{} tasks did not finish", cut.len());
+    assert!(String::from_utf8_lossy(&done.get_output().stderr).contains(&told), "{told}");
 }
 
 /// Has the process had more than 5 ticks of user time?
