@@ -168,6 +168,9 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 rt_pid;
 	u32 rt_policy; /* SCHED_FIFO 1, SCHED_RR 2, SCHED_DEADLINE 6 */
 	char rt_comm[16];
+	u64 loose_ns; /* RT CPU: time in real-time tasks that may run on NRT CPUs, too */
+	u64 loose_calls; /* their endangering calls, once such a task has been noted here */
+	u64 noted_ns; /* since then: when a real-time task was noted last */
 	u32 beneath_pid; /* ext task in the local queue, as ops.stopping left it, or 0 */
 	u32 own_queued; /* length of its own queue when last sampled */
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */

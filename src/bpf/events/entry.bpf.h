@@ -43,13 +43,25 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 		body_ended(c);
 }
 
+/* A real-time task enters the kernel, which no one keeps it from. */
+static __always_inline void note_rt_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+
+	if (unlikely(c->loose_ns) && c->kind == ARTIS_CPU_RT && is_realtime(p) && is_loose(p) &&
+	    section_of_call(p, nr, arg0, arg1) == ARTIS_SECTION_CALL)
+		c->loose_calls++;
+}
+
 SEC("?tp/raw_syscalls/sys_enter")
 int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (c->ext_running) /* else a real-time task: left alone */
+	if (c->ext_running)
 		note_call(c, ctx->id, ctx->args[0], ctx->args[1]);
+	else
+		note_rt_call(c, ctx->id, ctx->args[0], ctx->args[1]);
 	return ARTIS_OTHERS_TOO;
 }
 
@@ -61,6 +73,8 @@ int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
 
 	if (c->ext_running)
 		note_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs));
+	else
+		note_rt_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs));
 	return 0;
 }
 

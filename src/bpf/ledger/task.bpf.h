@@ -44,6 +44,16 @@ static __always_inline bool is_kernel_task(const struct task_struct *p)
 	return p->flags & (PF_KTHREAD | PF_IO_WORKER | ARTIS_PF_USER_WORKER);
 }
 
+/* Is real-time task @p loose: not bound to RT CPUs? A look at the number spares most RT0 tasks the
+ * comparison. cpus_mask, since migrate_disable() changes cpus_ptr. */
+static __always_inline bool is_loose(const struct task_struct *p)
+{
+	const struct cpumask *nrt = nrt_mask();
+
+	return p->nr_cpus_allowed > 1 && !is_kernel_task(p) && nrt &&
+	       bpf_cpumask_intersects(&p->cpus_mask, nrt);
+}
+
 /* Switched out in an RCU read-side section: rcu_note_context_switch(), kernel/rcu/tree_plugin.h.
  * The depth counts BPF's own sections, too. On PREEMPT_RT a holder of a spinlock is a reader. */
 static __always_inline bool is_rcu_reader(const struct task_struct *p)

@@ -131,6 +131,8 @@ metrics! {
         attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second, on all CPUs: endangering kernel entries by tasks that could migrate";
         evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave an RT CPU";
         rt_pct: f64 = Gauge "%" "RT%", "Share of the RT CPUs' time in real-time tasks, percent";
+        loose_pct: f64 = Gauge "%" "loose%", "Share of the RT CPUs' time in loose real-time tasks: not bound to RT CPUs, and not adopted (docs/adoption.md), percent";
+        loose_calls_per_s: f64 = Gauge "1/s" "loose/s", "Endangering calls of these tasks on RT CPUs per second, where nothing keeps them from it";
         ext_pct: f64 = Gauge "%" "ext%", "Share of the RT CPUs' time in ext tasks, percent: what isolation would have wasted";
         idle_pct: f64 = Gauge "%" "idle%", "Share of the RT CPUs' time in neither, percent: idle, but for the kernel's own work between tasks";
         residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on RT CPUs, us per second";
@@ -204,6 +206,8 @@ described! {
         kind: String = Label "" "set", "RT or NRT";
         is_rt: u64 = Gauge "" "RT?", "1 if it is an RT CPU, else 0";
         rt_pct: f64 = Gauge "%" "RT%", "Share of its time in real-time tasks, percent";
+        loose_pct: f64 = Gauge "%" "loose%", "Share of this RT CPU's time in loose real-time tasks: not bound to RT CPUs, and not adopted (docs/adoption.md), percent";
+        loose_calls_per_s: f64 = Gauge "1/s" "loose/s", "Endangering calls of these tasks on this RT CPU per second, where nothing keeps them from it";
         ext_pct: f64 = Gauge "%" "ext%", "Share of its time in ext tasks, percent";
         idle_pct: f64 = Gauge "%" "idle%", "Share of its time in neither, percent: idle, but for the kernel's own work between tasks";
         load: f64 = Gauge "" "load", "Load: weight / 100 x M, M = 1 / (compute capacity x (1 - real-time share))";

@@ -107,6 +107,8 @@ impl Metrics {
             attempts_per_s: cpus.values().map(|cpu| cpu.attempts_per_s).sum(),
             evictions_per_s: cpus.values().map(|cpu| cpu.evictions_per_s).sum(),
             rt_pct: mean_of_rt(&cpus, |cpu| cpu.rt_pct),
+            loose_pct: mean_of_rt(&cpus, |cpu| cpu.loose_pct),
+            loose_calls_per_s: cpus.values().map(|cpu| cpu.loose_calls_per_s).sum(),
             ext_pct: mean_of_rt(&cpus, |cpu| cpu.ext_pct),
             idle_pct: mean_of_rt(&cpus, |cpu| cpu.idle_pct),
             residence_us_per_s: cpus.values().map(|cpu| cpu.residence_us_per_s).sum(),
@@ -205,6 +207,8 @@ fn cpu_between(
         kind: if cpu.kind == CpuKind::Rt { "RT" } else { "NRT" }.to_owned(),
         is_rt: u64::from(cpu.kind == CpuKind::Rt),
         rt_pct,
+        loose_pct: interval.pct(prev.map_or(0, |prev| prev.loose_ns), cpu.loose_ns),
+        loose_calls_per_s: interval.per_s(prev.map_or(0, |prev| prev.loose_calls), cpu.loose_calls),
         ext_pct,
         idle_pct: (100.0 - rt_pct - ext_pct).max(0.0),
         load: load(weight, power),
@@ -290,6 +294,7 @@ mod tests {
         after.stat[ATTEMPT_CALL] = 90;
         after.stat[BODY_ON_RT] = 1;
         after.ext_ns = 1_000_000_007;
+        (after.loose_ns, after.loose_calls) = (400_000_000, 30);
         after.residence_ns = 4_000_000;
         after.residence_max_ns = 9_500;
         (before.residence, after.residence) = (hist(&[(20, 9)]), hist(&[(3, 100), (20, 9)]));
@@ -306,6 +311,9 @@ mod tests {
         close(seen.attempts_per_s, 45.0);
         close(seen.ext_pct, 50.0);
         close(seen.rt_pct, 50.0);
+        close(seen.loose_pct, 20.0);
+        close(seen.loose_calls_per_s, 15.0);
+        assert_eq!((metrics.loose_pct, metrics.loose_calls_per_s), (20.0, 15.0));
         close(seen.residence_us_per_s, 2_000.0);
         close(seen.residence_max_us, 9.5);
         assert_eq!((seen.bodies_on_rt, seen.running_rt, seen.kind.as_str()), (1, 1, "RT"));

@@ -42,6 +42,10 @@ pub struct CpuReading {
     pub calm_weight: u64,
     /// Its real-time share.
     pub rt: RtShare,
+    /// Time in real-time tasks that may run on NRT CPUs, too, ns; RT CPUs only.
+    pub loose_ns: u64,
+    /// Their endangering calls here.
+    pub loose_calls: u64,
     /// Time in ext tasks, ns.
     pub ext_ns: u64,
     /// Does an ext task run here?

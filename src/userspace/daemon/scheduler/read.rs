@@ -142,6 +142,8 @@ impl Scheduler<'_> {
             bound_weight: weight(abi::artis_queue_ARTIS_QUEUE_BOUND),
             calm_weight: weight(abi::artis_queue_ARTIS_QUEUE_CALM),
             rt: rt_share(&cpu),
+            loose_ns: cpu.loose_ns,
+            loose_calls: cpu.loose_calls,
             ext_ns: cpu.ext_ns,
             ext_running: cpu.ext_running != 0,
             running: running(&cpu),

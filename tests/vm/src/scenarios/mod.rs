@@ -21,6 +21,7 @@ mod hogged;
 mod hotplug;
 mod lazy;
 mod loading;
+mod loose;
 mod notify;
 mod obstacles;
 mod predict;
@@ -212,6 +213,7 @@ pub const ALL: &[Scenario] = &[
     wakes::RT1_WAKES,
     residence::RESIDENCE,
     share::RT_SHARE,
+    loose::LOOSE,
     share::IDLE_RT_USED,
     share::DEADLINE,
     balance::TWO_CPUS,

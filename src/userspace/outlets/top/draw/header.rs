@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::super::event::Ended;
 use super::super::store::Store;
-use super::super::text::{clock, count, time};
+use super::super::text::{clock, count, percent, time};
 
 /// Three lines.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, store: &Store) {
@@ -36,6 +36,10 @@ fn state(store: &Store) -> Line<'_> {
     let lost = [("ring", lost.ring), ("budget", lost.over_budget), ("feed", lost.feed)];
     for (at, number) in lost.into_iter().filter(|(_, number)| *number > 0) {
         push(format!("lost {} {at}", count(number as f64)), theme.warn());
+    }
+    let loose_pct = store.shown.machine.loose_pct;
+    if loose_pct > 0.0 {
+        push(format!("loose RT tasks {}", percent(loose_pct)), theme.warn());
     }
     if store.frozen {
         push(" FROZEN ".into(), theme.head());

@@ -193,6 +193,15 @@ fn lost_records_are_told() {
 }
 
 #[test]
+fn loose_real_time_tasks_are_told() {
+    let mut snapshot = sample::snapshot();
+    assert!(!View::new(80, 24).text().contains("loose"));
+    snapshot.machine.loose_pct = 12.3;
+    let view = View::with(80, 24, Wish::default(), snapshot);
+    assert!(view.text().contains("loose RT tasks 12"), "{}", view.text());
+}
+
+#[test]
 fn no_colour_where_none_is_wanted() {
     let wish = || Wish { theme: Theme::new(false), ..Wish::default() };
     let colors = |view: &View| -> HashSet<_> {
