@@ -80,7 +80,7 @@ struct artis_topology { /* written by the daemon before it attaches and with eac
 enum artis_stat {
 	ARTIS_STAT_ATTEMPT_CALL, /* endangering entries by tasks that could migrate, on any CPU */
 	ARTIS_STAT_ATTEMPT_FAULT,
-	ARTIS_STAT_ATTEMPT_DEATH, /* by a signal that ends the task */
+	ARTIS_STAT_ATTEMPT_SIGNAL, /* by a signal that ends the task or has a handler */
 	ARTIS_STAT_EVICTION, /* migrations asked for because of an attempt on an RT CPU */
 	ARTIS_STAT_BODY_ON_RT, /* endangering bodies that ended on an RT CPU: must be 0 */
 	ARTIS_STAT_EXEMPT_KTHREAD, /* tasks exempt from eviction */
@@ -136,7 +136,7 @@ enum artis_gone {
 struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to spare RT0 misses */
 	/* written by this CPU: what the kernel-entry hook touches */
 	u32 attempts; /* of the task here since it was last charged */
-	u8 door; /* enum artis_section that registers do not tell: fault or death; else 0 */
+	u8 door; /* enum artis_section that registers do not tell: fault or signal; else 0 */
 	u8 kind; /* enum artis_cpu_kind; written with a new partition */
 	u8 ext_running; /* an ext task runs here */
 	u8 movable; /* that task may leave an RT CPU */
@@ -193,7 +193,7 @@ enum artis_section {
 	ARTIS_SECTION_SLEEPING = 1, /* a call of the sleeping class */
 	ARTIS_SECTION_CALL = 2, /* an endangering call */
 	ARTIS_SECTION_FAULT = 3, /* a page fault */
-	ARTIS_SECTION_DEATH = 4, /* the death by a signal, which does not return */
+	ARTIS_SECTION_SIGNAL = 4, /* death by a signal, or its frame and handler */
 };
 
 struct artis_sample { /* result of artis_sample() (BPF_PROG_RUN) */

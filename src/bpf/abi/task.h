@@ -27,7 +27,7 @@ _Static_assert(ARTIS_HIST_SLOTS == ARTIS_HIST_LAST - ARTIS_HIST_FIRST + 2,
 enum artis_causes {
 	ARTIS_NR_CAUSES = 5, /* causes kept apart for one task; further ones count as other */
 	ARTIS_CAUSE_FAULT = 0x7fffffff,
-	ARTIS_CAUSE_DEATH = 0x7ffffffe,
+	ARTIS_CAUSE_SIGNAL = 0x7ffffffe,
 };
 
 struct artis_cause {

@@ -36,7 +36,7 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 {
 	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1);
 
-	c->door = ARTIS_SECTION_NONE; /* from user mode: no fault or death is under way */
+	c->door = ARTIS_SECTION_NONE; /* from user mode: no fault or signal is handled */
 	if (section == ARTIS_SECTION_CALL)
 		attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)nr + 1);
 	else if (unlikely(c->section_since_ns)) /* the call before has returned */
@@ -92,22 +92,23 @@ int artis_fault(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* Signals whose default action does not end a task: kernel/signal.c, x86 and arm64 numbers. */
+/* Signals whose default action does nothing, or stops: kernel/signal.c, x86 and arm64 numbers. */
 #define ARTIS_HARMLESS_SIGNALS                                                   \
 	(1ULL << 17 /* CHLD */ | 1ULL << 18 /* CONT */ | 1ULL << 19 /* STOP */ | \
 	 1ULL << 20 /* TSTP */ | 1ULL << 21 /* TTIN */ | 1ULL << 22 /* TTOU */ | \
 	 1ULL << 23 /* URG */ | 1ULL << 28 /* WINCH */)
 
-/* A deadly signal (or exit_group(2)): memory is torn down next. A namespace's init may survive. */
+/* A signal (or exit_group(2)): next, memory is torn down, or a frame for the handler is written to
+ * the stack. What a handler runs counts as the section: it ends in rt_sigreturn(2). */
 SEC("tp/signal/signal_deliver")
 int artis_signal(struct trace_event_raw_signal_deliver *ctx)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (!c->ext_running || ctx->sa_handler || ARTIS_HARMLESS_SIGNALS >> (ctx->sig & 63) & 1)
+	if (!c->ext_running || (!ctx->sa_handler && ARTIS_HARMLESS_SIGNALS >> (ctx->sig & 63) & 1))
 		return ARTIS_OTHERS_TOO;
-	c->door = ARTIS_SECTION_DEATH;
-	attempts(c, ARTIS_STAT_ATTEMPT_DEATH, ARTIS_CAUSE_DEATH);
+	c->door = ARTIS_SECTION_SIGNAL;
+	attempts(c, ARTIS_STAT_ATTEMPT_SIGNAL, ARTIS_CAUSE_SIGNAL);
 	return ARTIS_OTHERS_TOO;
 }
 

@@ -146,9 +146,9 @@ static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, const stru
 	if (is_migration_disabled(p) && p->cpus_ptr != &p->cpus_mask)
 		return;
 	count(ARTIS_STAT_EVICTION);
-	c->evict_cause = t->section == ARTIS_SECTION_FAULT ? ARTIS_CAUSE_FAULT :
-			 t->section == ARTIS_SECTION_DEATH ? ARTIS_CAUSE_DEATH :
-							     t->section_nr + 1;
+	c->evict_cause = t->section == ARTIS_SECTION_FAULT  ? ARTIS_CAUSE_FAULT :
+			 t->section == ARTIS_SECTION_SIGNAL ? ARTIS_CAUSE_SIGNAL :
+							      t->section_nr + 1;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 

@@ -232,7 +232,7 @@ static __always_inline void find_section(struct artis_cpu *c, struct task_struct
 	const struct pt_regs *regs;
 	s64 nr;
 
-	c->section = c->door; /* a fault that sleeps, a death by a signal: no register tells */
+	c->section = c->door; /* a fault that sleeps, a signal: no register tells */
 	if (c->door || is_kernel_task(p)) /* a kernel thread keeps registers of its parent's call */
 		return;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(p);

@@ -64,8 +64,8 @@ pub fn reading(bytes: &[u8]) -> Option<TaskReading> {
 mod tests {
     use super::*;
     use crate::abi::bindings::{
-        artis_cause, artis_causes_ARTIS_CAUSE_DEATH as DEATH,
-        artis_causes_ARTIS_CAUSE_FAULT as FAULT,
+        artis_cause, artis_causes_ARTIS_CAUSE_FAULT as FAULT,
+        artis_causes_ARTIS_CAUSE_SIGNAL as SIGNAL,
     };
     use syscalls::Sysno;
 
@@ -89,9 +89,9 @@ mod tests {
         task.stats.causes[0] = cause(Sysno::openat as u32 + 1, 7);
         task.stats.causes[1] = cause(FAULT, 2);
         task.stats.causes[2] = cause(100_000, 1);
-        task.stats.causes[3] = cause(DEATH, 1);
+        task.stats.causes[3] = cause(SIGNAL, 1);
         let expected =
-            [("call openat", 7), ("fault", 2), ("call 99999", 1), ("death", 1), ("other", 3)];
+            [("call openat", 7), ("fault", 2), ("call 99999", 1), ("signal", 1), ("other", 3)];
         let reading = reading(&bytes(&task)).expect("of the right size");
         assert_eq!(reading.evictions, expected.map(|(k, n)| (k.to_owned(), n)).into());
     }

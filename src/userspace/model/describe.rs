@@ -151,8 +151,8 @@ metrics! {
             "Attempts by system call: endangering calls of tasks that could migrate, on any CPU";
         Attempts ARTIS_STAT_ATTEMPT_FAULT attempts_fault "faults":
             "Attempts by page fault: faults on user memory of tasks that could migrate, on any CPU";
-        Attempts ARTIS_STAT_ATTEMPT_DEATH attempts_death "deaths":
-            "Attempts by death: signals that end a task which could migrate, on any CPU";
+        Attempts ARTIS_STAT_ATTEMPT_SIGNAL attempts_signal "signals":
+            "Attempts by signal: signals that end a task which could migrate, or have a handler, on any CPU";
         Attempts ARTIS_STAT_EVICTION evictions "evictions":
             "Migrations asked for because of an attempt on an RT CPU";
         Attempts ARTIS_STAT_BODY_ON_RT bodies_on_rt "bodies on RT":

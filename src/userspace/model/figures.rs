@@ -232,7 +232,7 @@ fn section(record: &artis_task_record, begin: &Begin) -> String {
             cause_name_on(&begin.arch, record.section_nr.saturating_add(1))
         }
         abi::artis_section_ARTIS_SECTION_FAULT => "fault".into(),
-        abi::artis_section_ARTIS_SECTION_DEATH => "death".into(),
+        abi::artis_section_ARTIS_SECTION_SIGNAL => "signal".into(),
         _ => String::new(),
     }
 }

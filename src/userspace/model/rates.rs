@@ -215,7 +215,7 @@ fn cpu_between(
         weight: weight.round() as u64,
         attempts_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_CALL)
             + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_FAULT)
-            + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_DEATH),
+            + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_SIGNAL),
         evictions_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_EVICTION),
         bodies_on_rt: cpu.stat[abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize],
         residence_us_per_s: interval

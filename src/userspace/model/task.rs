@@ -9,7 +9,7 @@ use syscalls::Sysno;
 use super::Hist;
 use super::field::described;
 use crate::abi::bindings::{
-    artis_causes_ARTIS_CAUSE_DEATH as DEATH, artis_causes_ARTIS_CAUSE_FAULT as FAULT,
+    artis_causes_ARTIS_CAUSE_FAULT as FAULT, artis_causes_ARTIS_CAUSE_SIGNAL as SIGNAL,
 };
 
 described! {
@@ -55,7 +55,7 @@ described! {
 described! {
     /// What one cause did to a task.
     struct CauseMetrics ("One cause of a task's attempts") {
-        cause: String = Label "" "cause", "What it was about to do: call NAME, fault, death, other";
+        cause: String = Label "" "cause", "What it was about to do: call NAME, fault, signal, other";
         attempts: u64 = Counter "" "attempts", "Attempts with this cause";
         evictions: u64 = Counter "" "evictions", "Evictions with this cause";
     }
@@ -65,7 +65,7 @@ described! {
 pub fn cause_name(cause: u32) -> String {
     match cause {
         FAULT => return "fault".into(),
-        DEATH => return "death".into(),
+        SIGNAL => return "signal".into(),
         _ => {}
     }
     let nr = (cause as usize).saturating_sub(1);
@@ -74,7 +74,7 @@ pub fn cause_name(cause: u32) -> String {
 
 /// The same for a stream from a machine of architecture `arch`: names are known of this one's.
 pub(super) fn cause_name_on(arch: &str, cause: u32) -> String {
-    match arch == std::env::consts::ARCH || matches!(cause, FAULT | DEATH) {
+    match arch == std::env::consts::ARCH || matches!(cause, FAULT | SIGNAL) {
         true => cause_name(cause),
         false => format!("call {}", cause.saturating_sub(1)),
     }

@@ -15,7 +15,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-#define USER_MAX_ (1ULL << 47)
+#define FAULT_FLAG_USER_ 0x40 /* include/linux/mm_types.h */
 
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
@@ -216,14 +216,14 @@ static void works(u32 rule, int call)
 	found(p, p->pid, rule, cpu, BPF_CORE_READ(p, cpus_ptr, bits[0]), call, 0, 1);
 }
 
-SEC("tp_btf/page_fault_kernel")
-int BPF_PROG(aud_kernel_fault, unsigned long address, struct pt_regs *regs, unsigned long error)
+/* In kernel mode, for an address of user mode. Not at the entry of the fault: the scheduler is asked
+ * to take the task away there. */
+SEC("fentry/handle_mm_fault")
+int BPF_PROG(aud_kernel_fault, struct vm_area_struct *vma, unsigned long address,
+	     unsigned int flags)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
-
-	/* with faults disabled nothing is handled: a program that looks may be there by any way */
-	if (address < USER_MAX_ && !p->pagefault_disabled)
-		works(AUD_FAULT, inside(p));
+	if (!(flags & FAULT_FLAG_USER_))
+		works(AUD_FAULT, inside(bpf_get_current_task_btf()));
 	return 0;
 }
 
@@ -241,11 +241,10 @@ int BPF_PROG(aud_exit_mmap)
 	return 0;
 }
 
-SEC("tp_btf/signal_deliver")
-int BPF_PROG(aud_signal, int sig, struct kernel_siginfo *info, struct k_sigaction *ka)
+/* Not when the signal is delivered: the scheduler is asked to take the task away there. */
+SEC("fentry/x64_setup_rt_frame")
+int BPF_PROG(aud_signal, struct ksignal *ksig, struct pt_regs *regs)
 {
-	/* SIG_DFL and SIG_IGN make no frame */
-	if ((unsigned long)ka->sa.sa_handler > 1)
-		works(AUD_SIGNAL, sig);
+	works(AUD_SIGNAL, ksig->sig);
 	return 0;
 }

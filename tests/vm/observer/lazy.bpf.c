@@ -10,8 +10,9 @@ char _license[] SEC("license") = "GPL";
 
 /* long enough that the others wait for longer than is allowed */
 #define SLICE_NS 300000000ULL
-/* SCX_KICK_IDLE; libbpf does not fill in what the header makes of that */
+/* SCX_KICK_IDLE, SCX_KICK_PREEMPT; libbpf does not fill in what the header makes of them */
 #define KICK_IDLE_ 1
+#define KICK_PREEMPT_ 2
 
 /* the queue of CPU 0, of no CPU, of all CPUs */
 enum queue { WORKERS = 1, NEVER = 2, OTHERS = 3 };
@@ -26,7 +27,8 @@ static bool is_worker(struct task_struct *p)
 
 s32 BPF_STRUCT_OPS(lazy_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	return prev_cpu;
+	/* the others leave CPU 1 idle, too: a thread of RCU there ends all its idle times early */
+	return bpf_cpumask_test_cpu(0, p->cpus_ptr) ? 0 : prev_cpu;
 }
 
 void BPF_STRUCT_OPS(lazy_enqueue, struct task_struct *p, u64 enq_flags)
@@ -36,7 +38,8 @@ void BPF_STRUCT_OPS(lazy_enqueue, struct task_struct *p, u64 enq_flags)
 
 	scx_bpf_dsq_insert(p, queue, SLICE_NS, enq_flags);
 	if (queue != NEVER)
-		scx_bpf_kick_cpu(worker ? 0 : scx_bpf_task_cpu(p), KICK_IDLE_);
+		scx_bpf_kick_cpu(worker ? 0 : scx_bpf_task_cpu(p),
+				 worker ? KICK_IDLE_ : KICK_PREEMPT_);
 }
 
 void BPF_STRUCT_OPS(lazy_dispatch, s32 cpu, struct task_struct *prev)

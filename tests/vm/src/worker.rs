@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::besiege;
@@ -57,6 +58,8 @@ pub enum Kind {
     Periodic,
     /// computes for 1 ms, then enters the kernel
     Enter,
+    /// computes, and has a handler for the signal of a timer, which comes every 7 ms
+    Alarm,
     /// computes, and enters the kernel once when the start signal is given
     Burst,
     /// holds its CPU in the kernel for 400 ms when the start signal is given: no other task runs
@@ -216,13 +219,18 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         let ended = std::thread::spawn(move || exec_when_adopted(priority)).join();
         return ended.unwrap_or_else(|_| bail!("the thread panicked"));
     }
+    if spec.kind == Kind::Alarm {
+        alarm(Duration::from_millis(7))?;
+    }
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
     let mut next_ns = last_ns;
     loop {
         match spec.kind {
-            Kind::Spin | Kind::Hold | Kind::Forge | Kind::Siege | Kind::Become => compute(),
+            Kind::Spin | Kind::Alarm | Kind::Hold | Kind::Forge | Kind::Siege | Kind::Become => {
+                compute()
+            }
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
             Kind::Reader => read_tasks()?,
@@ -272,6 +280,20 @@ pub(crate) fn sleep_until(ns: u64) -> Result<()> {
     let until = Duration::from_nanos(ns).into();
     Ok(clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until)
         .map(drop)?)
+}
+
+/// Has SIGALRM come again and again, and a handler that does nothing.
+fn alarm(period: Duration) -> Result<()> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler does nothing.
+    unsafe { sigaction(Signal::SIGALRM, &action) }?;
+    let time = libc::timeval { tv_sec: 0, tv_usec: i64::from(period.subsec_micros()) };
+    let timer = libc::itimerval { it_interval: time, it_value: time };
+    // SAFETY: the kernel only reads it.
+    let set = unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+    ensure!(set == 0, "setitimer: {}", std::io::Error::last_os_error());
+    Ok(())
 }
 
 fn become_it(spec: &Spec, slot: usize) -> Result<()> {

@@ -28,52 +28,8 @@ pub struct Explained {
     pub seen: (u32, u32),
 }
 
-/// The list.
-pub const EXPLAINED: &[Explained] = &[
-    Explained {
-        rule: Rule::Exit,
-        scenarios: &[],
-        point: "findings/kernel-side.md C, fatal signals",
-        since: "2026-11-23",
-        seen: (36, 79),
-    },
-    Explained {
-        rule: Rule::ExitMmap,
-        scenarios: &[],
-        point: "findings/kernel-side.md C, fatal signals",
-        since: "2026-11-23",
-        seen: (36, 79),
-    },
-    Explained {
-        rule: Rule::KernelFault,
-        scenarios: &[],
-        point: "findings/kernel-side.md C, faults in kernel mode",
-        since: "2026-11-23",
-        seen: (6, 79),
-    },
-    Explained {
-        rule: Rule::Signal,
-        scenarios: &[],
-        point: "findings/kernel-side.md C, frames of handled signals",
-        since: "2026-11-23",
-        seen: (4, 79),
-    },
-    Explained {
-        rule: Rule::Standstill,
-        scenarios: &["bound"],
-        point: "findings/kernel-side.md B.1",
-        since: "2026-11-23",
-        seen: (3, 3),
-    },
-    // seen by the scenario itself, which counts begins; since there is an auditor it did not happen
-    Explained {
-        rule: Rule::IdleRt,
-        scenarios: &["idle_rt_used"],
-        point: "README.md Honest limits, an idle RT CPU beside a waiting task",
-        since: "2026-11-23",
-        seen: (4, 45),
-    },
-];
+/// The list: empty since 2026-11-27.
+pub const EXPLAINED: &[Explained] = &[];
 
 /// What a scenario is about, and no fault: rule, scenario, why.
 const MEANT: &[(Rule, &str, &str)] =

@@ -9,7 +9,8 @@ use crate::load::Workers;
 use crate::worker::{Kind, Spec};
 
 /// Catches: an eviction that is charged to no task, to the wrong one, or to the wrong
-/// cause; a lost or stale look-up by thread id.
+/// cause; a lost or stale look-up by thread id; a signal whose handler is entered on an RT CPU (the
+/// auditor sees the frame).
 pub const TASK_EVICTIONS: Scenario = Scenario {
     name: "task_evictions",
     what: "evictions are charged to the tasks that caused them, by cause",
@@ -25,13 +26,15 @@ pub const TASK_EVICTIONS: Scenario = Scenario {
 const MIXED: usize = 6;
 /// Mixed workers begin each entry with this call, so it is what they are evicted by.
 const CAUSE: &str = "call statx";
+/// The last one: its timer interrupts its computing. The one before it only computes.
+const ALARMED: usize = MIXED + 1;
 /// Other programs of the guest are evicted, too: a part of all evictions.
 const OTHERS_PCT: u64 = 20;
 
 fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
     let daemon = ctx.load(&CALM_AT_2_MS)?;
     let mut stats = daemon.stats()?;
-    let kinds = [Kind::Mixed; MIXED].into_iter().chain([Kind::Spin]);
+    let kinds = [Kind::Mixed; MIXED].into_iter().chain([Kind::Spin, Kind::Alarm]);
     let mut workers = Workers::start("evicted", kinds.map(Spec::new))?;
     workers.wait_begun()?;
     pause(5.0);
@@ -44,10 +47,15 @@ fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
         let times: u64 = causes.values().filter_map(serde_json::Value::as_u64).sum();
         say(&format!("{} {i}: {task}", workers.spec(i).name()));
         charged += times;
+        let by = |cause| causes.get(cause).and_then(serde_json::Value::as_u64).unwrap_or(0);
         if i < MIXED {
-            let by_call = causes.get(CAUSE).and_then(serde_json::Value::as_u64).unwrap_or(0);
+            let by_call = by(CAUSE);
             ensure!(by_call > 5, "worker {i} was evicted by {CAUSE} only so often: {task}");
             ensure!(by_call * 2 > times, "worker {i} enters by {CAUSE}, but: {task}");
+        } else if i == ALARMED {
+            let by_signal = by("signal");
+            ensure!(by_signal > 5, "it was evicted by a signal only so often: {task}");
+            ensure!(by_signal * 2 > times, "its handler runs due to a signal, but: {task}");
         } else {
             // it enters the kernel while it begins, and when it is stopped
             ensure!(times <= 20, "worker {i} only computes: {task}");
@@ -56,7 +64,7 @@ fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
     say(&format!("{charged} of {all} evictions are charged to the workers"));
     ensure!(charged <= all, "{charged} evictions are charged to tasks, {all} happened");
     ensure!(charged * 100 >= all * (100 - OTHERS_PCT), "{} have no task", all - charged);
-    let gone = workers.pid(workers.len() - 1);
+    let gone = workers.pid(ALARMED);
     workers.kill_last()?;
     ensure!(stats.task(gone).is_err(), "the dead task {gone} is still known");
     drop(workers);
