@@ -82,6 +82,8 @@ pub enum CallClass {
     SleepingFutex = bindings::artis_call_class_ARTIS_CALL_SLEEPING_FUTEX as u8,
     /// poll(2): sleeping for few descriptors.
     SleepingPoll = bindings::artis_call_class_ARTIS_CALL_SLEEPING_POLL as u8,
+    /// epoll_wait(2): sleeping for few events.
+    SleepingEpoll = bindings::artis_call_class_ARTIS_CALL_SLEEPING_EPOLL as u8,
     /// clock_gettime and clock_getres: harmless for the kernel's own clocks, else endangering.
     HarmlessClock = bindings::artis_call_class_ARTIS_CALL_HARMLESS_CLOCK as u8,
 }

@@ -31,13 +31,14 @@ enum artis_cpu_kind {
 	ARTIS_CPU_RT = 2,
 };
 
-/* Class of a system call (model section 3). FUTEX, POLL and CLOCK endanger in all other cases. */
+/* Class of a system call (model section 3). FUTEX, POLL, EPOLL and CLOCK endanger in all other cases. */
 enum artis_call_class {
 	ARTIS_CALL_ENDANGERING = 0, /* also of each number that the table does not know */
 	ARTIS_CALL_HARMLESS = 1, /* short, bounded, takes no contended lock: no attempt */
 	ARTIS_CALL_SLEEPING = 2, /* bounded set-up, then sleep: no attempt; may wake on an RT CPU */
 	ARTIS_CALL_SLEEPING_FUTEX = 3, /* futex(2): sleeping for the FUTEX_WAIT operations */
 	ARTIS_CALL_SLEEPING_POLL = 4, /* poll(2), ppoll(2): sleeping up to poll_fds_max */
+	ARTIS_CALL_SLEEPING_EPOLL = 6, /* epoll_wait(2): sleeping up to poll_fds_max events */
 	ARTIS_CALL_HARMLESS_CLOCK = 5, /* clock_gettime(2), clock_getres(2): kernel's clocks */
 };
 

@@ -32,9 +32,9 @@ static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attemp
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 }
 
-static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)
+static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1, u64 arg2)
 {
-	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1);
+	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1, arg2);
 
 	c->door = ARTIS_SECTION_NONE; /* from user mode: no fault or signal is handled */
 	if (section == ARTIS_SECTION_CALL)
@@ -44,12 +44,12 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 }
 
 /* A real-time task enters the kernel, which no one keeps it from. */
-static __always_inline void note_rt_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1)
+static __always_inline void note_rt_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1, u64 arg2)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 
 	if (unlikely(c->loose_ns) && c->kind == ARTIS_CPU_RT && is_realtime(p) && is_loose(p) &&
-	    section_of_call(p, nr, arg0, arg1) == ARTIS_SECTION_CALL)
+	    section_of_call(p, nr, arg0, arg1, arg2) == ARTIS_SECTION_CALL)
 		c->loose_calls++;
 }
 
@@ -59,9 +59,9 @@ int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
 	struct artis_cpu *c = this_cpu();
 
 	if (c->ext_running)
-		note_call(c, ctx->id, ctx->args[0], ctx->args[1]);
+		note_call(c, ctx->id, ctx->args[0], ctx->args[1], ctx->args[2]);
 	else
-		note_rt_call(c, ctx->id, ctx->args[0], ctx->args[1]);
+		note_rt_call(c, ctx->id, ctx->args[0], ctx->args[1], ctx->args[2]);
 	return ARTIS_OTHERS_TOO;
 }
 
@@ -72,9 +72,11 @@ int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
 	struct artis_cpu *c = this_cpu();
 
 	if (c->ext_running)
-		note_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs));
+		note_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
+			  PT_REGS_PARM3_SYSCALL(regs));
 	else
-		note_rt_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs));
+		note_rt_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
+			     PT_REGS_PARM3_SYSCALL(regs));
 	return 0;
 }
 

@@ -71,7 +71,10 @@ pub const DEFAULTS: &[Entry] = &[
         "rt_sigtimedwait",
         "looks at the pending signals under the task's own lock, arms one timer",
     ),
-    sleeping("epoll_wait", "takes what is ready, arms one timer and schedules"),
+    sleeping(
+        "epoll_wait",
+        "asks what is ready, if it takes up to --poll-fds-max events; with more it endangers",
+    ),
     sleeping("epoll_pwait", "as epoll_wait, after swapping the signal mask"),
     sleeping("epoll_pwait2", "as epoll_wait, after swapping the signal mask"),
     sleeping(
@@ -161,6 +164,9 @@ impl Class {
             (Self::Endangering, _) => CallClass::Endangering,
             (Self::Sleeping, "futex") => CallClass::SleepingFutex,
             (Self::Sleeping, "poll" | "ppoll") => CallClass::SleepingPoll,
+            (Self::Sleeping, "epoll_wait" | "epoll_pwait" | "epoll_pwait2") => {
+                CallClass::SleepingEpoll
+            }
             (Self::Sleeping, _) => CallClass::Sleeping,
         }
     }
@@ -237,6 +243,7 @@ mod tests {
         assert_eq!(class_of(&table, "futex"), CallClass::SleepingFutex as u8);
         assert_eq!(class_of(&table, "futex_wait"), CallClass::Sleeping as u8);
         assert_eq!(class_of(&table, "ppoll"), CallClass::SleepingPoll as u8);
+        assert_eq!(class_of(&table, "epoll_pwait"), CallClass::SleepingEpoll as u8);
         for name in ["read", "write", "fork", "mmap", "futex_waitv", "kill", "ioctl"] {
             if Sysno::from_str(name).is_ok() {
                 assert_eq!(class_of(&table, name), CallClass::Endangering as u8, "{name}");

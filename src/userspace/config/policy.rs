@@ -78,7 +78,7 @@ knobs! {
     rt1_rr_ms: number(1, 1_000, "ms"), 100 => rt1_rr_ms,
         "Turn of a round-robin RT1+ task while others of its priority wait";
     poll_fds_max: number(0, 1_024, "fds"), 16 => poll_fds_max,
-        "Descriptors up to which poll(2) sleeps and does not endanger";
+        "Descriptors up to which poll(2), and events up to which epoll_wait(2), sleeps and does not endanger";
 }
 
 impl Policy {

@@ -45,7 +45,7 @@ functions! {
     share_decay = artis_share_decay(avg: u32, dt_ns: u64) -> u32;
     share_at = artis_share_at(share: &RtShare, now_ns: u64) -> u32;
     share_switch = artis_share_switch(share: &mut RtShare, now_ns: u64, in_rt: bool);
-    call_section = artis_call_section(class: u8, arg0: u64, arg1: u64, poll_fds_max: u32) -> u32;
+    call_section = artis_call_section(class: u8, arg0: u64, arg1: u64, arg2: u64, poll_fds_max: u32) -> u32;
     inv_weight = artis_inv_weight(weight: u32) -> u32;
     weight_in = artis_weight_in(weight: u32, cgroup_weight: u32) -> u32;
     vtime_of = artis_vtime_of(run_ns: u64, inv_weight: u32) -> u64;

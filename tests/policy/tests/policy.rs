@@ -14,23 +14,25 @@ const TAU_NS: f64 = 500e6;
 #[test]
 fn call_classes() {
     const FUTEX_PRIVATE: u64 = 128;
-    let (harmless, sleeping, futex, poll) = (1, 2, 3, 4);
-    assert_eq!(call_section(0, 0, 0, 16), SECTION_CALL);
-    assert_eq!(call_section(harmless, 0, 0, 16), SECTION_NONE);
-    assert_eq!(call_section(sleeping, 0, 0, 16), SECTION_SLEEPING);
+    let (harmless, sleeping, futex, poll, epoll) = (1, 2, 3, 4, 6);
+    assert_eq!(call_section(0, 0, 0, 0, 16), SECTION_CALL);
+    assert_eq!(call_section(harmless, 0, 0, 0, 16), SECTION_NONE);
+    assert_eq!(call_section(sleeping, 0, 0, 0, 16), SECTION_SLEEPING);
     // FUTEX_WAIT, FUTEX_WAKE, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET
     for (op, section) in
         [(0, SECTION_SLEEPING), (1, SECTION_CALL), (6, SECTION_CALL), (9, SECTION_SLEEPING)]
     {
-        assert_eq!(call_section(futex, 0, op, 16), section, "futex op {op}");
+        assert_eq!(call_section(futex, 0, op, 0, 16), section, "futex op {op}");
         assert_eq!(
-            call_section(futex, 0, op | FUTEX_PRIVATE, 16),
+            call_section(futex, 0, op | FUTEX_PRIVATE, 0, 16),
             section,
             "private futex op {op}"
         );
     }
-    assert_eq!(call_section(poll, 0, 16, 16), SECTION_SLEEPING);
-    assert_eq!(call_section(poll, 0, 17, 16), SECTION_CALL);
+    assert_eq!(call_section(poll, 0, 16, 0, 16), SECTION_SLEEPING);
+    assert_eq!(call_section(poll, 0, 17, 0, 16), SECTION_CALL);
+    assert_eq!(call_section(epoll, 0, 0, 16, 16), SECTION_SLEEPING);
+    assert_eq!(call_section(epoll, 0, 0, 17, 16), SECTION_CALL);
     let clock = 5;
     // CLOCK_MONOTONIC, CLOCK_BOOTTIME, then the CPU-time clocks and a device's (/dev/ptp0)
     for (id, section) in [
@@ -40,10 +42,10 @@ fn call_classes() {
         (3, SECTION_CALL),
         (-29i32 as u32 as u64, SECTION_CALL),
     ] {
-        assert_eq!(call_section(clock, id, 0, 16), section, "clock {id}");
+        assert_eq!(call_section(clock, id, 0, 0, 16), section, "clock {id}");
     }
     // a class that only a newer daemon knows is the safe one
-    assert_eq!(call_section(200, 0, 0, 16), SECTION_CALL);
+    assert_eq!(call_section(200, 0, 0, 0, 16), SECTION_CALL);
 }
 
 #[test]

@@ -26,6 +26,8 @@ static bool endangers(struct pt_regs *regs, u32 nr)
 		return !futex_waits(regs);
 	case OBS_POLL:
 		return (u32)BPF_CORE_READ(regs, si) > poll_fds_max;
+	case OBS_EPOLL:
+		return (u32)BPF_CORE_READ(regs, dx) > poll_fds_max;
 	default:
 		return true;
 	}

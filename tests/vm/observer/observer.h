@@ -38,6 +38,7 @@ enum observer_class {
 	OBS_OTHER = 1, /* harmless or sleeping */
 	OBS_FUTEX = 2, /* other for the FUTEX_WAIT operations */
 	OBS_POLL = 3, /* other up to poll_fds_max descriptors */
+	OBS_EPOLL = 4, /* other up to so many events */
 };
 
 enum observer_cause {

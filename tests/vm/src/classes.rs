@@ -13,8 +13,9 @@ use syscalls::Sysno;
 const OTHER: u8 = 1;
 const FUTEX: u8 = 2;
 const POLL: u8 = 3;
+const EPOLL: u8 = 4;
 
-/// Descriptors up to which poll(2) counts as sleeping.
+/// Descriptors up to which poll(2), and events up to which epoll_wait(2), counts as sleeping.
 pub const POLL_FDS_MAX: u32 = 16;
 /// Size of the table: OBS_NR_CALLS.
 pub const NR_CALLS: usize = 512;
@@ -40,9 +41,6 @@ const TOLERATED: &[&str] = &[
     "pause",
     "rt_sigsuspend",
     "rt_sigtimedwait",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
 ];
 
 /// The table for the observer: index by number.
@@ -65,6 +63,9 @@ pub fn table(strict: bool) -> Result<[u8; NR_CALLS]> {
     set("futex_wait", OTHER)?;
     set("poll", POLL)?;
     set("ppoll", POLL)?;
+    for name in ["epoll_wait", "epoll_pwait", "epoll_pwait2"] {
+        set(name, EPOLL)?;
+    }
     Ok(t)
 }
 

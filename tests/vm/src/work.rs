@@ -3,10 +3,13 @@
 
 use std::fs;
 use std::hint::black_box;
+use std::io::ErrorKind;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::waitpid;
 use nix::time::{ClockId, clock_gettime};
@@ -31,6 +34,45 @@ pub fn compute() {
 pub(crate) fn call() -> Result<()> {
     fs::metadata("/proc/self/stat").context("stat")?;
     fs::write("/dev/null", b"x").context("write to /dev/null")?;
+    Ok(())
+}
+
+/// A set of descriptors of which none is ever ready.
+pub(crate) struct Epoll(OwnedFd);
+
+impl Epoll {
+    pub fn new() -> Result<Self> {
+        // SAFETY: it takes a number.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        ensure!(fd >= 0, "epoll_create1: {}", std::io::Error::last_os_error());
+        // SAFETY: it is new, and nobody else's.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Waits for up to `most` events, for 1 ms.
+    pub fn wait(&self, most: usize) -> Result<()> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 32];
+        let room = libc::c_int::try_from(most.min(events.len()))?;
+        // SAFETY: there is room for so many.
+        let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, 1) };
+        let error = std::io::Error::last_os_error();
+        // being stopped and continued ends it
+        ensure!(n == 0 || error.kind() == ErrorKind::Interrupted, "epoll_wait: {n}, {error}");
+        Ok(())
+    }
+}
+
+/// Has SIGALRM come again and again, and a handler that does nothing.
+pub(crate) fn alarm(period: Duration) -> Result<()> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler does nothing.
+    unsafe { sigaction(Signal::SIGALRM, &action) }?;
+    let time = libc::timeval { tv_sec: 0, tv_usec: i64::from(period.subsec_micros()) };
+    let timer = libc::itimerval { it_interval: time, it_value: time };
+    // SAFETY: the kernel only reads it.
+    let set = unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+    ensure!(set == 0, "setitimer: {}", std::io::Error::last_os_error());
     Ok(())
 }
 

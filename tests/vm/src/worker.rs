@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::besiege;
@@ -24,8 +23,8 @@ use crate::hold::Hold;
 use crate::policy::{EXT, Policy};
 use crate::progress::Board;
 use crate::work::{
-    Duty, call, compute, compute_units, exec_once, fork_once, monotonic_ns, read_tasks,
-    thread_once, touch, units_in,
+    Duty, Epoll, alarm, call, compute, compute_units, exec_once, fork_once, monotonic_ns,
+    read_tasks, thread_once, touch, units_in,
 };
 
 /// What a worker does.
@@ -37,6 +36,8 @@ pub enum Kind {
     Sleep,
     /// enters the kernel all the time
     Call,
+    /// waits for 1 ms for up to 16 events of epoll_wait(2), then for up to 17
+    Epoll,
     /// is in RCU read-side sections of the kernel nearly all the time
     Reader,
     /// computes for 6 ms, then enters the kernel and faults a few times
@@ -222,6 +223,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     if spec.kind == Kind::Alarm {
         alarm(Duration::from_millis(7))?;
     }
+    let epoll = Epoll::new()?;
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
@@ -233,6 +235,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
             }
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Call => call()?,
+            Kind::Epoll => [16, 17].into_iter().try_for_each(|most| epoll.wait(most))?,
             Kind::Reader => read_tasks()?,
             Kind::Mixed => {
                 compute_units(units);
@@ -280,20 +283,6 @@ pub(crate) fn sleep_until(ns: u64) -> Result<()> {
     let until = Duration::from_nanos(ns).into();
     Ok(clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until)
         .map(drop)?)
-}
-
-/// Has SIGALRM come again and again, and a handler that does nothing.
-fn alarm(period: Duration) -> Result<()> {
-    extern "C" fn nothing(_: libc::c_int) {}
-    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler does nothing.
-    unsafe { sigaction(Signal::SIGALRM, &action) }?;
-    let time = libc::timeval { tv_sec: 0, tv_usec: i64::from(period.subsec_micros()) };
-    let timer = libc::itimerval { it_interval: time, it_value: time };
-    // SAFETY: the kernel only reads it.
-    let set = unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
-    ensure!(set == 0, "setitimer: {}", std::io::Error::last_os_error());
-    Ok(())
 }
 
 fn become_it(spec: &Spec, slot: usize) -> Result<()> {

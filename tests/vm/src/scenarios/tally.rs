@@ -89,7 +89,8 @@ pub(super) fn tasks(line: &Value) -> Result<BTreeMap<u64, &Value>> {
 
 fn tally(ctx: &Ctx) -> Result<Outcome> {
     let daemon = ctx.load(&CALM_AT_2_MS)?;
-    let kinds = [Kind::Mixed; 6].into_iter().chain([Kind::Enter; 2]).chain([Kind::Call]);
+    let kinds =
+        [Kind::Mixed; 6].into_iter().chain([Kind::Enter; 2]).chain([Kind::Call, Kind::Epoll]);
     let rt_cpu = Cpus::one(ctx.rt.first()?);
     // an NRT sleeper makes no attempt: its only call is of a class of its own
     let sleepers = [Spec::new(Kind::Sleep), Spec::new(Kind::Sleep).fifo(80).on(rt_cpu)];
