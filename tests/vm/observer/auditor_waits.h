@@ -38,7 +38,7 @@ struct {
 	__type(value, struct wait);
 } waits SEC(".maps");
 
-/* The last time that a task entered the kernel by itself, in its own run time. */
+/* The last time that a task had to leave RT CPUs, in its own run time. */
 struct entry {
 	u32 pid;
 	u32 pad;
@@ -65,6 +65,14 @@ int BPF_PROG(aud_entered)
 
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(aud_faulted)
+{
+	entered();
+	return 0;
+}
+
+/* A death, or a frame: it has to leave RT CPUs for that, too. */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(aud_signalled)
 {
 	entered();
 	return 0;
