@@ -38,8 +38,8 @@ enum artis_call_class {
 	ARTIS_CALL_SLEEPING = 2, /* bounded set-up, then sleep: no attempt; may wake on an RT CPU */
 	ARTIS_CALL_SLEEPING_FUTEX = 3, /* futex(2): sleeping for the FUTEX_WAIT operations */
 	ARTIS_CALL_SLEEPING_POLL = 4, /* poll(2), ppoll(2): sleeping up to poll_fds_max */
-	ARTIS_CALL_SLEEPING_EPOLL = 6, /* epoll_wait(2): sleeping up to poll_fds_max events */
 	ARTIS_CALL_HARMLESS_CLOCK = 5, /* clock_gettime(2), clock_getres(2): kernel's clocks */
+	ARTIS_CALL_SLEEPING_EPOLL = 6, /* epoll_wait(2): sleeping up to poll_fds_max events */
 };
 
 /* Constants that BPF only reads: the daemon decides all of them (src/userspace/config). It writes the

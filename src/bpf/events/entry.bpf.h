@@ -43,7 +43,7 @@ static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64
 		body_ended(c);
 }
 
-/* A real-time task enters the kernel, which no one keeps it from. */
+/* Counts a call of the real-time task on @c, which nothing keeps from entering the kernel. */
 static __always_inline void note_rt_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1, u64 arg2)
 {
 	struct task_struct *p = bpf_get_current_task_btf();

@@ -10,7 +10,7 @@
 //!
 //! A second table has doors that scx_artis does not watch (docs/doors.md): exceptions, up to
 //! the first instruction of the handler of the signal that the kernel makes of each, and how
-//! long FUTEX_WAKE_BITSET holds the lock of a bucket in which many wait, of whom it wakes none.
+//! long FUTEX_WAKE_BITSET holds the lock of a bucket in which many wait, of which it wakes none.
 
 use std::arch::asm;
 use std::io::Error;
@@ -221,7 +221,7 @@ fn doors(times: usize) {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
-        for signal in [libc::SIGILL, libc::SIGTRAP, libc::SIGFPE, libc::SIGSEGV, libc::SIGUSR1] {
+        for signal in [libc::SIGILL, libc::SIGTRAP, libc::SIGFPE, libc::SIGSEGV] {
             assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
         }
     }
@@ -250,15 +250,14 @@ fn doors(times: usize) {
         row("exception", what, &nothing, &all);
     }
 
-    let wake = [WORD.as_ptr().addr(), 0x8a, WAITERS, 0]; // FUTEX_WAKE_BITSET, private
     let call = || {
-        // SAFETY: the word lives as long as the program; the last argument is the set of bits.
-        unsafe { libc::syscall(libc::SYS_futex, wake[0], wake[1], wake[2], 0, 0, 2u32) };
+        // SAFETY: the word lives as long as the program; FUTEX_WAKE_BITSET, private, of bit 1.
+        unsafe { libc::syscall(libc::SYS_futex, WORD.as_ptr(), 0x8a, WAITERS, 0, 0, 2u32) };
     };
     row("futex", "wake of none, none wait", &nothing, &measure(times, libc::CLOCK_MONOTONIC, call));
     for _ in 0..WAITERS {
         let wait = || {
-            // SAFETY: as above; FUTEX_WAIT_BITSET, private.
+            // SAFETY: as above; FUTEX_WAIT_BITSET, private, of bit 0.
             unsafe { libc::syscall(libc::SYS_futex, WORD.as_ptr(), 0x89, 0, 0, 0, 1u32) };
         };
         std::thread::Builder::new().stack_size(64 << 10).spawn(wait).expect("a thread");
