@@ -88,16 +88,18 @@ pub enum CallClass {
     HarmlessClock = bindings::artis_call_class_ARTIS_CALL_HARMLESS_CLOCK as u8,
 }
 
-/// How an ext task gets out of a CPU's local queue when a real-time task has
-/// taken the CPU (docs/decisions/0003-put-back.md). The values of `put_back` in
+/// How an ext task leaves a CPU that a real-time task has
+/// taken (docs/decisions/0003-put-back.md). The values of `put_back` in
 /// src/bpf/config/rodata.bpf.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum PutBack {
-    /// By ops.cpu_release, before the real-time task runs: Linux 6.12 to 6.18.
+    /// Eager on Linux 6.12 to 6.18: by ops.cpu_release, before the real-time task runs.
     Release = 0,
-    /// At the context switch, by an interrupt of the real-time task: from 6.19.
+    /// Eager from 6.19: at the context switch, by an interrupt of the real-time task.
     Eager = 1,
-    /// At the first tick at which the real-time task stays: from 6.19.
+    /// Lazy from 6.19: at the first tick at which the real-time task stays.
     Lazy = 2,
+    /// Lazy on Linux 6.12 to 6.18: at that tick, too, and until then in no queue.
+    Hold = 3,
 }

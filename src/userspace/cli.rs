@@ -202,9 +202,9 @@ pub enum PreemptChoice {
 /// When an ext task beneath a real-time one is put back into a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PutBackChoice {
-    /// What suits the kernel: lazy from 6.19 on, eager there with nohz_full=
+    /// Lazy, but eager with nohz_full=, which may stop the tick
     Auto,
-    /// At the context switch, at the cost of an interrupt to the real-time task
+    /// At the context switch, at the cost of the real-time task
     Eager,
     /// At the first tick at which the real-time task still runs
     Lazy,

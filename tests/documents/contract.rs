@@ -174,6 +174,7 @@ fn the_ways_to_put_back_have_the_numbers_of_bpf() {
         ("ARTIS_PUT_BACK_RELEASE", PutBack::Release),
         ("ARTIS_PUT_BACK_EAGER", PutBack::Eager),
         ("ARTIS_PUT_BACK_LAZY", PutBack::Lazy),
+        ("ARTIS_PUT_BACK_HOLD", PutBack::Hold),
     ] {
         let define = format!("#define {name} {}", way as u32);
         assert!(rodata.lines().any(|line| line.trim_end() == define), "{define}");

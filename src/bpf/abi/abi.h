@@ -134,6 +134,12 @@ enum artis_gone {
 	ARTIS_GONE_DEAD = 3, /* it takes no more interrupts, from soon on */
 };
 
+/* What a real-time task has preempted, to 6.18 (queues/beneath.bpf.h); 0: it is in a queue. */
+enum artis_held {
+	ARTIS_HELD_NEXT = 1, /* the kernel calls ops.enqueue next, which is to leave it out */
+	ARTIS_HELD = 2, /* it is in no queue: this CPU inserts it when it dispatches again */
+};
+
 struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to spare RT0 misses */
 	/* written by this CPU: what the kernel-entry hook touches */
 	u32 attempts; /* of the task here since it was last charged */
@@ -172,7 +178,9 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u64 loose_ns; /* RT CPU: time in real-time tasks that may run on NRT CPUs, too */
 	u64 loose_calls; /* their endangering calls, once such a task has been noted here */
 	u64 noted_ns; /* since then: when a real-time task was noted last */
-	u32 beneath_pid; /* ext task in the local queue, as ops.stopping left it, or 0 */
+	u32 beneath_pid; /* ext task as ops.stopping left it, in the local queue or held; or 0 */
+	u32 held; /* enum artis_held, of that task */
+	u64 held_slice_ns; /* what is left of its slice */
 	u32 own_queued; /* length of its own queue when last sampled */
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;

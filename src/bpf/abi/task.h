@@ -105,6 +105,7 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u8 rt1; /* RT1+ priority, 0: an NRT task */
 	u8 rt1_rr; /* it takes turns with tasks of equal priority */
 	u8 rt_forbidden; /* no RT CPUs, whatever its affinity is */
+	u8 late; /* in no queue: the next ops.dispatch inserts it (queues/beneath.bpf.h) */
 	u64 rt1_order; /* place of an RT1+ task in a queue (policy/fair.h) */
 	u64 advance_ns; /* queued earlier than vtime by this, while it waits (policy/fair.h) */
 	u64 rt1_turn_exec_ns; /* when its turn among equals began */

@@ -148,7 +148,8 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	if (t->rt1 == to->rt1 && t->rt1_rr == rr && t->rt_forbidden == forbidden &&
 	    t->by_hand == by_hand)
 		return; /* as often: rules are applied at each exec */
-	settle_beneath(p, t);
+	if (settle_beneath(p, t))
+		queue_later(p, t);
 	t->rt1 = to->rt1;
 	t->rt1_rr = rr;
 	t->rt1_order = to->rt1 ? artis_rt1_order(to->rt1, scx_bpf_now()) : 0;

@@ -72,7 +72,7 @@ void BPF_STRUCT_OPS(artis_disable, struct task_struct *p)
 	if (is_realtime(p) && has_rt_policy(p))
 		tell_news(p, ARTIS_NEWS_TO_RT);
 	if (scx_bpf_task_running(p) && is_realtime(p) && !cpu_of(cpu)->rt.in_rt)
-		rt_switch(cpu_of(cpu), cpu, true); /* no context switch comes */
+		rt_switch(cpu_of(cpu), cpu, true, scx_bpf_now()); /* no context switch comes */
 }
 
 void BPF_STRUCT_OPS(artis_set_weight, struct task_struct *p, u32 weight)

@@ -3,52 +3,18 @@
 #pragma once
 
 /* @cpu goes from another class to a real-time one, or back. */
-static __always_inline void rt_switch(struct artis_cpu *c, s32 cpu, bool in_rt)
+static __always_inline void rt_switch(struct artis_cpu *c, s32 cpu, bool in_rt, u64 now_ns)
 {
 	if (smt)
 		__sync_fetch_and_add(core_rt_of(cpu), in_rt ? 1 : -1);
-	artis_share_switch(&c->rt, scx_bpf_now(), in_rt);
+	artis_share_switch(&c->rt, now_ns, in_rt);
 }
 
-/* Does the task on @c leave its account open while real-time tasks run, which wait otherwise? It
- * stays beneath them in the local queue, or returns to its queue as it is. Not on a CPU that goes:
- * where it is not active, the kernel gives what it puts back a slice, which is to be set anew. */
-static __always_inline bool goes_beneath(const struct artis_cpu *c)
+/* About when the real-time task woke up that takes the CPU: scx_bpf_now() would read the clock. */
+static __always_inline u64 woken_at(const struct rq *rq)
 {
-	return put_back != ARTIS_PUT_BACK_EAGER && c->rt.in_rt && likely(!c->curr_rt1) &&
-	       likely(!c->evict_cause) && likely(!c->section_since_ns) &&
-	       likely(!watches(ARTIS_WATCH_TASKS)) && likely(!c->gone);
-}
-
-/* Closes the account of @p, which runs elsewhere or after another task. Returns 0. */
-__noinline int settle_beneath(struct task_struct *p __arg_trusted,
-			      struct artis_task *t __arg_nonnull)
-{
-	struct artis_cpu *c = cpu_of(t->cpu);
-
-	if (__sync_val_compare_and_swap(&c->beneath_pid, p->pid, 0) != p->pid)
-		return 0;
-	bpf_rcu_read_lock(); /* the program of the caller may sleep */
-	if (!c->ext_running)
-		set_makes_way(c, t->cpu, false);
-	bpf_rcu_read_unlock();
-	settle(c, t, p);
-	t->section = c->section;
-	t->section_nr = c->section_nr;
-	return 0;
-}
-
-/* Another task than the one beneath runs on @c. */
-static __noinline void overtake(struct artis_cpu *c)
-{
-	struct task_struct *p = bpf_task_from_pid(c->beneath_pid);
-	struct artis_task *t = p ? bpf_task_storage_get(&task_stor, p, 0, 0) : NULL;
-
-	if (t)
-		settle_beneath(p, t);
-	if (p)
-		bpf_task_release(p);
-	c->beneath_pid = 0;
+	return bpf_ksym_exists(scx_bpf_now) ? rq->clock :
+					      scx_bpf_now(); /* which has another base */
 }
 
 /* From the idle task; from ext tasks, see ops.stopping and ops.running. No hook of context switches:
@@ -58,9 +24,9 @@ void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 	struct artis_cpu *c = cpu_of(cpu);
 
 	if (!idle && has_rt_task(cpu))
-		rt_switch(c, cpu, true);
+		rt_switch(c, cpu, true, scx_bpf_now());
 	else if (idle && c->rt.in_rt)
-		rt_switch(c, cpu, false);
+		rt_switch(c, cpu, false, scx_bpf_now());
 }
 
 /* The real-time task on RT CPU @c, loose or after such a task, has run until now. Returns 0. */
@@ -109,13 +75,15 @@ static __always_inline void rt_tick(struct task_struct *p)
 
 	note_rt(c, p);
 	if (unlikely(!c->rt.in_rt)) { /* it ran already when the scheduler was loaded */
-		rt_switch(c, cpu, true);
+		rt_switch(c, cpu, true, scx_bpf_now());
 		return;
 	}
 	if (!in_charge || scx_bpf_now() - c->rt.since_ns < policy.put_back_ns)
 		return; /* to 6.12 a look at idle CPUs is an error before in_charge */
 	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
+	if (put_back == ARTIS_PUT_BACK_HOLD && c->held)
+		overtake(c);
 	if (unlikely(nr_groups > 1) && c->kind == ARTIS_CPU_NRT &&
 	    scx_bpf_now() - c->power_ns >= policy.balance_ns)
 		tell_power(c, cpu, scx_bpf_now());
@@ -141,6 +109,8 @@ void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
+	if (likely(c->held)) /* the local queue is empty */
+		return;
 	c->releasing = 1;
 	scx_bpf_reenqueue_local();
 	c->releasing = 0;

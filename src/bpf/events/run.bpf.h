@@ -67,29 +67,8 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* To 6.18: guest @p of an RT CPU returns to its queue, its account open: a real-time task waits. */
-static __always_inline bool return_guest(struct task_struct *p, struct artis_task *t, s32 cpu,
-					 u64 enq_flags)
-{
-	u64 run_ns = p->se.sum_exec_runtime - t->exec_start_ns;
-	struct artis_cpu *c = cpu_of(cpu);
-
-	if (c->kind != ARTIS_CPU_RT || !is_making_way(p, cpu) || t->queue != ARTIS_QUEUE_CALM ||
-	    c->attempts || t->rt1 || t->rt_forbidden || t->partition_gen != partition_gen ||
-	    cannot_migrate(p, c) || is_rcu_reader(p))
-		return false;
-	find_section(c, p);
-	if (c->section)
-		return false;
-	t->slice_rt = true;
-	scx_bpf_dsq_insert_vtime(p, dsq_of(ARTIS_QUEUE_CALM, t->where), slice_rt(t),
-				 t->vtime + artis_vtime_of(run_ns, t->inv_weight), enq_flags);
-	count_why(t, ARTIS_STAT_PLACE_CALM);
-	return true;
-}
-
 /* Every path inserts the task or ends in scx_bpf_error(). */
-void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
+static __noinline void enqueue(struct task_struct *p, u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
 	s32 cpu = cpu_of_task(p);
@@ -101,11 +80,9 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	if (enq_flags & SCX_ENQ_REENQ)
 		count(ARTIS_STAT_REENQUEUE);
-	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid)) {
-		if (return_guest(p, t, cpu, enq_flags))
-			return;
+	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid))
 		settle_beneath(p, t);
-	}
+	t->late = false;
 	tally_ready(t);
 	take_place(p, t, woken);
 	note_partition(p, t);
@@ -122,6 +99,17 @@ void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
 	else
 		enqueue_group(p, t, &f, queue, enq_flags);
 	t->follow &= ~ARTIS_FOLLOW_WAITS;
+}
+
+/* To 6.18 in the wake-up of a real-time task, which pays for each line. */
+void BPF_STRUCT_OPS(artis_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct artis_cpu *c = cpu_of(cpu_of_task(p));
+
+	if (unlikely(c->held == ARTIS_HELD_NEXT) && c->beneath_pid == p->pid)
+		c->held = ARTIS_HELD;
+	else
+		enqueue(p, enq_flags);
 }
 
 /* Does an RT1+ task higher than @t wait for RT CPU @cpu? */
@@ -161,10 +149,11 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	struct artis_task *t;
 
 	if (c->rt.in_rt)
-		rt_switch(c, cpu, false);
+		rt_switch(c, cpu, false, scx_bpf_now());
 	if (c->beneath_pid) {
 		if (likely(c->beneath_pid == p->pid)) {
 			c->beneath_pid = 0;
+			c->held = 0;
 			c->curr_pid = p->pid;
 			c->ext_running = 1;
 			return;
@@ -250,26 +239,16 @@ static __always_inline bool is_put_back(const struct artis_task *t, s32 cpu)
 	return put_back == ARTIS_PUT_BACK_EAGER || (rq && !kthread_is_next(rq));
 }
 
-void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
+static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu, bool runnable)
 {
-	s32 cpu = cpu_of_task(p);
-	struct artis_cpu *c = cpu_of(cpu);
 	struct artis_task *t;
 
-	c->ext_running = 0;
-	c->curr_pid = 0;
-	if (has_rt_task(cpu) && !c->rt.in_rt)
-		rt_switch(c, cpu, true);
-	if (runnable && goes_beneath(c)) {
-		c->beneath_pid = p->pid;
-		return;
-	}
 	c->curr_rt1 = 0;
 	set_makes_way(c, cpu, false);
 	t = task_of(p);
 	if (!t)
 		return;
-	if (runnable && put_back != ARTIS_PUT_BACK_RELEASE && unlikely(is_put_back(t, cpu)))
+	if (runnable && !releases() && unlikely(is_put_back(t, cpu)))
 		scx_bpf_reenqueue_local_from_anywhere();
 	settle(c, t, p);
 	if (!runnable)
@@ -288,6 +267,30 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	}
 	if (unlikely(c->section_since_ns))
 		residence_ends(c);
+}
+
+void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
+{
+	s32 cpu = cpu_of_task(p);
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	struct artis_cpu *c = cpu_of(cpu);
+
+	c->ext_running = 0;
+	c->curr_pid = 0;
+	if (!rq || !has_rt(rq)) {
+		stops(p, c, cpu, runnable);
+		return;
+	}
+	if (!c->rt.in_rt)
+		rt_switch(c, cpu, true, woken_at(rq));
+	if (!runnable || !goes_beneath(c)) {
+		stops(p, c, cpu, runnable);
+		return;
+	}
+	c->beneath_pid = p->pid;
+	/* a thread that exits loses its id before it stops for good */
+	if (put_back == ARTIS_PUT_BACK_HOLD && !rq->scx.local_dsq.nr && !(p->flags & PF_EXITING))
+		hold(c, p);
 }
 
 /* sched_yield(2): an RT1+ task goes behind its equals. yield_to() is not supported. */

@@ -68,17 +68,22 @@ static __always_inline void insert(struct task_struct *p, struct artis_task *t, 
 }
 
 /* Puts @t on the clock of @queue of @where; after sleep or in another group vtime is clamped. */
-__noinline int join(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
-		    u32 queue, u32 where, bool woken)
+__noinline int join_as_is(struct artis_task *t __arg_nonnull, u32 queue, u32 where, bool woken)
 {
 	u32 group = t->group;
 
-	task_refresh_weight(p, t);
 	queue_join(t, queue, where);
 	if (woken || t->group != group)
 		t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_of(queue, where)->vtime,
 					     t->inv_weight);
 	return 0;
+}
+
+static __always_inline void join(struct task_struct *p, struct artis_task *t, u32 queue, u32 where,
+				 bool woken)
+{
+	task_refresh_weight(p, t);
+	join_as_is(t, queue, where, woken);
 }
 
 /* Does @cpu run a calm task far ahead of @order? Bound tasks soon make way by themselves. */

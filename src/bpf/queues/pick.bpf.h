@@ -156,14 +156,11 @@ static __always_inline bool is_queued_server(const struct sched_dl_entity *serve
 	return server->rb_node.__rb_parent_color != (unsigned long)&server->rb_node;
 }
 
-/* Is a real-time task runnable on @cpu? In ops.dispatch, one that goes to sleep no longer is. */
-static __always_inline bool has_rt_task(s32 cpu)
+/* Is a real-time task runnable there? In ops.dispatch, one that goes to sleep no longer is. */
+static __always_inline bool has_rt(const struct rq *rq)
 {
-	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
 	u32 servers = 0;
 
-	if (!rq)
-		return false;
 	if (rq->rt.rt_queued)
 		return true;
 	if (likely(!rq->dl.dl_nr_running))
@@ -174,6 +171,13 @@ static __always_inline bool has_rt_task(s32 cpu)
 	if (bpf_core_field_exists(rq->ext_server))
 		servers += is_queued_server(&rq->ext_server);
 	return rq->dl.dl_nr_running > servers;
+}
+
+static __always_inline bool has_rt_task(s32 cpu)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq && has_rt(rq);
 }
 
 /* A preempted task in the local queue of @cpu goes before ours, and only @cpu can put it back. */

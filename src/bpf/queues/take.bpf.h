@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The body of ops.dispatch: each CPU takes for itself, RT CPUs too, as artis_next() says. */
 #pragma once
-#include "insert.bpf.h"
+#include "beneath.bpf.h"
 
 static __always_inline bool move_to_local(u32 queue, u32 where)
 {
@@ -200,6 +200,12 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 	if (unlikely(c->gone == ARTIS_GONE_LEAVES)) {
 		empty_own(cpu);
 		c->gone = ARTIS_GONE_EMPTY;
+	}
+	if (put_back == ARTIS_PUT_BACK_HOLD) {
+		if (c->held && goes_on(c, cpu))
+			return;
+		if (unlikely(nr_late))
+			queue_late();
 	}
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		t = task_of(prev);

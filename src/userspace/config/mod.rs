@@ -23,10 +23,6 @@ pub use policy::{KNOBS, Policy};
 pub use topology::{Layout, Place, has_smt};
 pub use word::Word;
 
-use clap::ValueEnum;
-
-use crate::cli::PutBackChoice;
-
 /// A configuration that cannot be: what was seen, why it matters, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -89,15 +85,6 @@ pub enum ConfigError {
         first: Class,
         /// Class given later.
         second: Class,
-    },
-    /// The kernel cannot put tasks back as asked.
-    #[error(
-        "--put-back {} needs Linux >= 6.19: this kernel puts tasks back only before the real-time \
-         task runs, which is neither; leave it out", .choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    )]
-    PutBackTooNew {
-        /// What was asked for.
-        choice: PutBackChoice,
     },
     /// Metrics would be open to other machines.
     #[error(

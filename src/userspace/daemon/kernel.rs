@@ -7,36 +7,31 @@ use scx_utils::compat;
 
 use crate::abi::PutBack;
 use crate::cli::PutBackChoice;
-use crate::config::ConfigError;
 
 /// Decides how tasks are put back on this kernel.
-///
-/// # Errors
-/// When the kernel cannot do what the user chose.
-pub fn put_back(choice: PutBackChoice) -> Result<PutBack, ConfigError> {
+pub fn put_back(choice: PutBackChoice) -> PutBack {
     let nohz_full = fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     let nohz_full = nohz_full.trim().trim_matches(['(', ')']).trim_start_matches("null");
-    let put_back = decide_put_back(choice, can_reenqueue_anywhere(), nohz_full)?;
-    if put_back == PutBack::Lazy && !nohz_full.is_empty() {
+    if choice == PutBackChoice::Lazy && !nohz_full.is_empty() {
         log::warn!(
             "--put-back lazy waits for the tick, and CPUs {nohz_full} (nohz_full) have none while \
              a real-time task runs: tasks may be stuck beneath it. Prefer --put-back eager"
         );
     }
-    Ok(put_back)
+    decide_put_back(choice, can_reenqueue_anywhere(), nohz_full)
 }
 
-fn decide_put_back(
-    choice: PutBackChoice,
-    can_reenqueue: bool,
-    nohz_full: &str,
-) -> Result<PutBack, ConfigError> {
-    match choice {
-        PutBackChoice::Auto if !can_reenqueue => Ok(PutBack::Release),
-        PutBackChoice::Auto if nohz_full.is_empty() => Ok(PutBack::Lazy),
-        _ if !can_reenqueue => Err(ConfigError::PutBackTooNew { choice }),
-        PutBackChoice::Auto | PutBackChoice::Eager => Ok(PutBack::Eager),
-        PutBackChoice::Lazy => Ok(PutBack::Lazy),
+fn decide_put_back(choice: PutBackChoice, can_reenqueue: bool, nohz_full: &str) -> PutBack {
+    let lazy = match choice {
+        PutBackChoice::Auto => nohz_full.is_empty(),
+        PutBackChoice::Eager => false,
+        PutBackChoice::Lazy => true,
+    };
+    match (lazy, can_reenqueue) {
+        (true, true) => PutBack::Lazy,
+        (true, false) => PutBack::Hold,
+        (false, true) => PutBack::Eager,
+        (false, false) => PutBack::Release,
     }
 }
 
@@ -108,16 +103,17 @@ mod tests {
 
     #[test]
     fn put_back_follows_the_kernel_and_the_user() {
-        let decide = |choice, new, nohz| decide_put_back(choice, new, nohz).ok();
-        assert_eq!(decide(Auto, false, ""), Some(PutBack::Release));
-        assert_eq!(decide(Auto, false, "2-3"), Some(PutBack::Release));
-        assert_eq!(decide(Auto, true, ""), Some(PutBack::Lazy));
-        assert_eq!(decide(Auto, true, "2-3"), Some(PutBack::Eager));
-        assert_eq!(decide(Eager, true, ""), Some(PutBack::Eager));
-        assert_eq!(decide(Lazy, true, "2-3"), Some(PutBack::Lazy));
-        for choice in [Eager, Lazy] {
-            let error = decide_put_back(choice, false, "").expect_err("too old").to_string();
-            assert!(error.contains("6.19") && error.contains("leave it out"), "{error}");
+        for (choice, can_reenqueue, nohz_full, expected) in [
+            (Auto, false, "", PutBack::Hold),
+            (Auto, false, "2-3", PutBack::Release),
+            (Auto, true, "", PutBack::Lazy),
+            (Auto, true, "2-3", PutBack::Eager),
+            (Eager, true, "", PutBack::Eager),
+            (Eager, false, "", PutBack::Release),
+            (Lazy, true, "2-3", PutBack::Lazy),
+            (Lazy, false, "2-3", PutBack::Hold),
+        ] {
+            assert_eq!(decide_put_back(choice, can_reenqueue, nohz_full), expected);
         }
     }
 

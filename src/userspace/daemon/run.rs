@@ -53,7 +53,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let mut classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
     classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
     let mut facts = fit_or_fail()?;
-    let put_back = kernel::put_back(opts.put_back)?;
+    let put_back = kernel::put_back(opts.put_back);
 
     place::take(&setup);
     place::be_prompt();

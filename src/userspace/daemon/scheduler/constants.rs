@@ -63,7 +63,7 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     ops.exit_dump_len = setup.exit_dump_len;
     ops.timeout_ms = setup.watchdog_ms.unwrap_or_else(kernel::default_watchdog_ms);
     ops.flags |= kernel::ops_flags();
-    if put_back != PutBack::Release {
+    if matches!(put_back, PutBack::Eager | PutBack::Lazy) {
         ops.cpu_release = ptr::null_mut(); // deprecated there; its work is done another way
     }
     log::info!(

@@ -157,7 +157,11 @@ fn waiting_for(machine: &Machine, cpu: usize) -> Vec<u8> {
     if !scene.is_rt(cpu) {
         queues.extend(&state.bound);
     }
-    let tasks = queues.into_iter().flat_map(Queue::items).copied();
+    let late = state.late.items().iter().filter(|&&task| {
+        let queue = machine.queue_of(&machine.facts(task, cpu, false));
+        queue == CALM || (queue == BOUND && !scene.is_rt(cpu))
+    });
+    let tasks = queues.into_iter().flat_map(Queue::items).chain(late).copied();
     tasks.filter(|&task| scene.may_run(task, cpu)).collect()
 }
 

@@ -40,14 +40,23 @@ pub const fn on(kind: Kind, mask: u8) -> Actor {
     Actor { kind, mask, weight: 100 }
 }
 
+/// When what a real-time task has preempted is put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutBack {
+    AtOnce,
+    /// When the real-time task stays; until then it lies in the local queue.
+    Late,
+    /// Then, too, by the next ops.dispatch of any CPU.
+    Held,
+}
+
 /// A machine and its tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
     /// Group of each CPU, and whether it is an RT CPU.
     pub cpus: &'static [(usize, bool)],
     pub tasks: &'static [Actor],
-    /// A real-time task that takes a CPU has the kernel put back what runs there at once.
-    pub put_back_at_once: bool,
+    pub put_back: PutBack,
 }
 
 impl Scene {
@@ -150,7 +159,7 @@ pub struct Cpu {
     pub held: bool,
     /// It will call ops.dispatch.
     pub kicked: bool,
-    /// What the real-time task preempted lies in the local queue, where only this CPU gets at it.
+    /// What the real-time task preempted, at which only this CPU gets.
     pub beneath: Option<u8>,
 }
 
@@ -172,6 +181,8 @@ pub struct State {
     pub calm: [Queue; GROUPS],
     /// The own queue of each CPU.
     pub own: [Queue; CPUS],
+    /// Tasks in none of them, which the next ops.dispatch queues.
+    pub late: Queue,
 }
 
 impl State {
@@ -194,7 +205,7 @@ impl State {
     }
 
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
-        self.own.iter().chain(&self.bound).chain(&self.calm)
+        self.own.iter().chain(&self.bound).chain(&self.calm).chain([&self.late])
     }
 
     /// All places where `task` waits or runs.
@@ -216,6 +227,7 @@ impl State {
                 self.bound.map(|queue| at(&queue)),
                 self.calm.map(|queue| at(&queue)),
                 self.own.map(|queue| at(&queue)),
+                at(&self.late),
             )
         };
         // names[new] = old: equal tasks share out their names
@@ -233,7 +245,8 @@ impl State {
         for (new, &old) in names.iter().enumerate() {
             state.task[new] = self.task[usize::from(old)];
         }
-        for queue in state.own.iter_mut().chain(&mut state.bound).chain(&mut state.calm) {
+        let queues = state.own.iter_mut().chain(&mut state.bound).chain(&mut state.calm);
+        for queue in queues.chain([&mut state.late]) {
             let len = usize::from(queue.len);
             queue.items[..len].iter_mut().for_each(|task| *task = rename(*task));
         }

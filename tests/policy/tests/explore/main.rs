@@ -10,7 +10,7 @@ mod take;
 
 use check::explore;
 use machine::Kind::{Attempting, Calm, Kernel, Rt1};
-use machine::{Actor, Scene, any, on};
+use machine::{Actor, PutBack, Scene, any, on};
 use plant::Plant;
 
 /// States: more would take too long.
@@ -25,13 +25,17 @@ const TWO_GROUPS: &[(usize, bool)] = &[(0, false), (0, true), (1, false)];
 /// CPUs and tasks.
 macro_rules! scene {
     ($cpus:expr, [$($task:expr),*]) => {
-        Scene { cpus: $cpus, tasks: const { &[$($task),*] }, put_back_at_once: false }
+        Scene { cpus: $cpus, tasks: const { &[$($task),*] }, put_back: PutBack::Late }
     };
 }
 
 fn holds(scene: Scene) {
-    for put_back_at_once in [false, true] {
-        let scene = Scene { put_back_at_once, ..scene };
+    holds_with(&[PutBack::AtOnce, PutBack::Late], scene);
+}
+
+fn holds_with(ways: &[PutBack], scene: Scene) {
+    for &put_back in ways {
+        let scene = Scene { put_back, ..scene };
         let states = explore(&scene, Plant::None, LIMIT);
         println!("{states} states of {scene:?}");
         assert!(states > 1_000, "the scene has become empty: {states} states");
@@ -73,6 +77,14 @@ fn tasks_with_rt_cpus_only() {
 }
 
 #[test]
+fn held_tasks() {
+    let held = |scene| holds_with(&[PutBack::Held], scene);
+    held(scene!(ONE_AND_ONE, [any(Calm), any(Attempting), any(Rt1)]));
+    held(scene!(TWO_AND_ONE, [any(Calm), on(Attempting, 0b101), on(Calm, 0b010)]));
+    held(scene!(TWO_GROUPS, [any(Calm), any(Attempting), on(Attempting, 0b100)]));
+}
+
+#[test]
 fn two_groups_even_out() {
     // bound to the second group, and to the first
     holds(scene!(TWO_GROUPS, [any(Calm), any(Attempting), on(Attempting, 0b100), on(Calm, 0b011)]));
@@ -94,7 +106,8 @@ fn planted_bugs_are_found() {
     let partial = scene!(ONE_AND_TWO, [any(Calm), on(Attempting, 0b110)]);
     let firm = scene!(TWO_AND_ONE, [any(Rt1), any(Calm), any(Calm), any(Calm)]);
     let apart = scene!(TWO_GROUPS, [any(Calm), any(Attempting), any(Attempting)]);
-    let at_once = Scene { put_back_at_once: true, ..mixed };
+    let at_once = Scene { put_back: PutBack::AtOnce, ..mixed };
+    let held = Scene { put_back: PutBack::Held, ..mixed };
     for (scene, plant, words) in [
         (partial, Plant::MaskIgnored, "none of its CPUs is sure to look"),
         (mixed, Plant::SectionIgnored, "in the kernel on RT CPU"),
@@ -106,6 +119,8 @@ fn planted_bugs_are_found() {
         (apart, Plant::GroupsIgnored, "sleeps while"),
         (mixed, Plant::Doubled, "doubled"),
         (mixed, Plant::Lost, "lost"),
+        (held, Plant::HeldNotRoused, "sleeps while"),
+        (held, Plant::HeldForgotten, "sleeps while"),
         (firm, Plant::LastForgotten, "sleeps while"),
         (apart, Plant::LoadIgnored, "worst load"),
     ] {

@@ -2,7 +2,7 @@
 //! What happens on a small machine: the steps of the kernel and of src/bpf/queues around the rules
 //! of policy/room.h, which decide here as they do there. Steps are atomic against each other.
 
-use crate::machine::{Kind, Queue, Scene, State};
+use crate::machine::{Kind, PutBack, Queue, Scene, State};
 use crate::plant::Plant;
 use artis_policy::c::{
     ARTIS_QUEUE_BOUND as BOUND, ARTIS_QUEUE_CALM as CALM, ARTIS_QUEUE_OWN as OWN,
@@ -63,7 +63,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn queue_of(&self, facts: &artis_facts) -> u32 {
+    pub fn queue_of(&self, facts: &artis_facts) -> u32 {
         // SAFETY: a live struct of C's layout that is only read.
         unsafe { artis_queue_of(facts) }
     }
@@ -223,18 +223,41 @@ impl<'a> Machine<'a> {
         if self.planted(Plant::Lost) {
             return;
         }
-        if self.scene.put_back_at_once {
+        let rt1 = self.is_rt1(task) && self.scene.put_back == PutBack::Held;
+        if rt1 || self.scene.put_back == PutBack::AtOnce {
             self.enqueue(task, cpu, false, false, true);
         } else {
             self.state.cpu[cpu].beneath = Some(task);
         }
     }
 
+    /// What was held is queued by the next ops.dispatch; an idle CPU is woken for it.
+    fn send_on(&mut self, task: u8, cpu: usize) {
+        let queue = self.queue_of(&self.facts(task, cpu, false));
+        let idle = self.idle_for(task, queue, self.scene.group(cpu));
+        self.state.late.push(task);
+        if let Some(idle) = idle.filter(|_| queue != OWN && !self.planted(Plant::HeldNotRoused)) {
+            self.state.cpu[idle].kicked = true;
+        }
+    }
+
+    fn queue_late(&mut self) {
+        while !self.state.late.is_empty() && !self.planted(Plant::HeldForgotten) {
+            let task = self.state.late.remove(0);
+            let cpu = self.scene.nrt_cpu(task);
+            let (facts, group) = (self.facts(task, cpu, false), self.scene.group(cpu));
+            let queue = self.queue_of(&facts);
+            self.queue(queue, if queue == OWN { cpu } else { group }).push(task);
+        }
+    }
+
     /// The tick beneath which a real-time task stays.
     pub fn rt_stays(&mut self, cpu: usize) {
         self.state.cpu[cpu].held = true;
-        if let Some(task) = self.state.cpu[cpu].beneath.take() {
-            self.enqueue(task, cpu, false, false, false);
+        match self.state.cpu[cpu].beneath.take() {
+            Some(task) if self.scene.put_back == PutBack::Held => self.send_on(task, cpu),
+            Some(task) => self.enqueue(task, cpu, false, false, false),
+            None => {}
         }
         self.offer(cpu);
     }
@@ -261,10 +284,16 @@ impl<'a> Machine<'a> {
     }
 
     pub fn rt_leaves(&mut self, cpu: usize, order: Order) {
+        let calm = self.state.calm[self.scene.group(cpu)].items().first();
+        let rt1_waits = calm.is_some_and(|&first| self.is_rt1(first));
+        let overtaken = rt1_waits && self.scene.put_back == PutBack::Held;
         let c = &mut self.state.cpu[cpu];
         (c.busy, c.held) = (false, false);
         match c.beneath.take() {
-            // it lies in the local queue
+            Some(task) if overtaken => {
+                self.state.late.push(task);
+                self.dispatch(cpu, None, order);
+            }
             Some(task) => c.curr = Some(task),
             None => self.dispatch(cpu, None, order),
         }
@@ -282,6 +311,7 @@ impl<'a> Machine<'a> {
         if prev.is_none() {
             self.state.cpu[cpu].curr = None;
         }
+        self.queue_late();
         let (rt, group) = (self.scene.is_rt(cpu), self.scene.group(cpu));
         let mut look = artis_look { rt, lead_ns: LEAD_NS, ..Default::default() };
         let mut returns = false;

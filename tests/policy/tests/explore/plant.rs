@@ -29,4 +29,8 @@ pub enum Plant {
     Doubled,
     /// A preempted task is forgotten.
     Lost,
+    /// No CPU is kicked for a task that was held.
+    HeldNotRoused,
+    /// No ops.dispatch queues what was held.
+    HeldForgotten,
 }

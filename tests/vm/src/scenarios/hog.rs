@@ -7,8 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
-use crate::daemon::Daemon;
-use crate::guest::{cpu_ticks, pause, puts_back_late};
+use crate::guest::{cpu_ticks, pause};
 use crate::kernel_threads::Raised;
 use crate::load::{Workers, mix};
 use crate::occupancy::{Occupancy, Stand};
@@ -176,8 +175,7 @@ fn beneath(
     Ok(left)
 }
 
-/// Catches: --put-back eager that waits for the tick as lazy does, lazy that does not wait, and
-/// either where the kernel can do neither; a task that is put back and taken for one that cannot
+/// Catches: --put-back eager that waits for the tick as lazy does, lazy that does not wait; a task that is put back and taken for one that cannot
 /// migrate, so that it waits for the real-time task's CPU.
 pub const PUT_BACK: Scenario = Scenario {
     name: "put_back",
@@ -199,21 +197,7 @@ const PERIODS: u32 = 100;
 const BOUND_FEW: u64 = 5;
 
 fn put_back(ctx: &Ctx) -> Result<Outcome> {
-    let rt_cpu = ctx.rt.first()?.to_string();
-    let mut ways = vec![("lazy", 0..=PERIODS / 10), ("eager", PERIODS / 10 * 9..=u32::MAX)];
-    // from 6.19 on
-    if !puts_back_late()? {
-        let args = ["--rt-cpus", &rt_cpu, "--put-back", "eager"];
-        let refused = Daemon::run(&ctx.program, &args)?;
-        ensure!(
-            refused.code == 2 && refused.output.contains("6.19"),
-            "exit code {}: {}",
-            refused.code,
-            refused.output
-        );
-        ways = vec![("auto", PERIODS / 10 * 8..=u32::MAX)];
-    }
-    for (how, expected) in ways {
+    for (how, expected) in [("lazy", 0..=PERIODS / 10), ("eager", PERIODS / 10 * 9..=u32::MAX)] {
         let mut daemon = ctx.load(&["--put-back", how])?;
         let mut specs = vec![Spec::new(Kind::Spin); ctx.all().iter().count()];
         let mut short = Spec::new(Kind::Duty).on(Cpus::one(ctx.rt.first()?)).fifo(50);
