@@ -21,7 +21,8 @@ static __noinline s32 select_rt1(struct task_struct *p, struct artis_task *t)
 	struct artis_cpu *c = cpu_of(cpu);
 
 	if (c->kind != ARTIS_CPU_RT || c->curr_rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-	    scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) || !gives_way(cpu, t->rt1))
+	    (put_back != ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL)) ||
+	    !gives_way(cpu, t->rt1))
 		return t->nrt_cpu;
 	join(p, t, ARTIS_QUEUE_CALM, group_of(cpu), true);
 	if (c->ext_running)
@@ -198,8 +199,12 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (rt && c->movable &&
 	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
 		runs_astray(c, cpu, t, p);
-	if (unlikely(t->rt1) && waits_higher(cpu, t)) /* came after select_rt1() chose @p */
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (unlikely(t->rt1)) {
+		if (waits_higher(cpu, t)) /* came after select_rt1() chose @p */
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+			scx_bpf_reenqueue_local_from_anywhere(); /* before which it was put */
+	}
 	c->ext_running = 1;
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_begins(c, cpu, t, p);

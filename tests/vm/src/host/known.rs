@@ -35,15 +35,6 @@ pub const KNOWN: &[Known] = &[
         since: "2026-11-23",
         failed: (1, 20),
     },
-    // 0.961 and 0.970 of its time on RT CPUs, with 20 and 18 moves back there. Why it goes to NRT CPUs
-    // at some wake-ups or put-backs is not known; the other runs had 0.981 to 1.000.
-    Known {
-        scenario: "rt1_places",
-        kernels: &["7.0-rt"],
-        point: "docs/rt1.md What it does not do, the last point",
-        since: "2026-11-27",
-        failed: (2, 22),
-    },
 ];
 
 /// Is the failure of this scenario there a known one?

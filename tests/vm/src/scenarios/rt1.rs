@@ -243,6 +243,8 @@ fn places(ctx: &Ctx) -> Result<Outcome> {
     workers.wait_begun()?;
     observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
     set(ctx, workers.pid(0), 40, false)?;
+    // this process is a FIFO task, too: on an RT CPU it would send the RT1+ task to an NRT CPU
+    ctx.nrt.bind(0)?;
     pause(3.0);
     let before = observer.snapshot()?;
     let counted = workers.counts();
