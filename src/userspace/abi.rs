@@ -88,9 +88,8 @@ pub enum CallClass {
     HarmlessClock = bindings::artis_call_class_ARTIS_CALL_HARMLESS_CLOCK as u8,
 }
 
-/// How an ext task leaves a CPU that a real-time task has
-/// taken (docs/decisions/0003-put-back.md). The values of `put_back` in
-/// src/bpf/config/rodata.bpf.h.
+/// How an ext task leaves a CPU that a real-time task has taken (docs/decisions/0003-put-back.md).
+/// The values of `put_back` in src/bpf/config/rodata.bpf.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum PutBack {

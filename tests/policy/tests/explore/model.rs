@@ -291,7 +291,7 @@ impl<'a> Machine<'a> {
         (c.busy, c.held) = (false, false);
         match c.beneath.take() {
             Some(task) if overtaken => {
-                self.state.late.push(task);
+                self.send_on(task, cpu);
                 self.dispatch(cpu, None, order);
             }
             Some(task) => c.curr = Some(task),

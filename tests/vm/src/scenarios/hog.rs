@@ -175,8 +175,9 @@ fn beneath(
     Ok(left)
 }
 
-/// Catches: --put-back eager that waits for the tick as lazy does, lazy that does not wait; a task that is put back and taken for one that cannot
-/// migrate, so that it waits for the real-time task's CPU.
+/// Catches: --put-back eager that waits for the tick as lazy does, lazy that does not wait; a task
+/// that is put back and taken for one that cannot migrate, so that it waits for the real-time task's
+/// CPU.
 pub const PUT_BACK: Scenario = Scenario {
     name: "put_back",
     what: "--put-back eager takes a task from beneath each real-time one, lazy only from long ones",

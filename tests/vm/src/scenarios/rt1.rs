@@ -215,8 +215,9 @@ fn goes_on(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
     Ok(())
 }
 
-/// The least share of its time that a periodic RT1+ task is on RT CPUs: 0.998 and more was seen on
-/// 6.18, on PREEMPT_RT 0.961 to 1.000 (host/known.rs), and 0.70 to 0.76 where a task that a timer's thread preempted was not put back at once.
+/// The least share of its time that a periodic RT1+ task is on RT CPUs: 0.998 and more was seen; on
+/// PREEMPT_RT 0.947 to 1.000 where it waited in the queue of its group for the end of the thread that
+/// woke it, 0.70 to 0.76 where it waited behind what that thread had preempted.
 const ON_RT_MIN: f64 = 0.98;
 
 /// In the window of 5 s; work is counted in units of computing.
