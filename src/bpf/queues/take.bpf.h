@@ -41,12 +41,13 @@ static __always_inline void look_at(struct artis_look *l, struct artis_cpu *c, u
 		c->passed_ns[queue] = 0;
 }
 
-/* What waits for @cpu. A queued task is counted: queues without weight are empty. */
+/* What waits for @cpu. A queued task is counted: queues without weight are empty. A CPU of no
+ * partition, which has just come online, takes no calm task: none would leave it to enter the kernel. */
 static __always_inline void look_around(struct artis_look *l, struct artis_cpu *c, s32 cpu)
 {
 	u32 group = group_of(cpu);
 	struct artis_group *g = group_nr(group);
-	bool own = c->own.weight, calm = g->clock[ARTIS_QUEUE_CALM].weight;
+	bool own = c->own.weight, calm = c->kind && g->clock[ARTIS_QUEUE_CALM].weight;
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
 
@@ -219,9 +220,9 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		queue = note_facts(&f, prev, t);
 		l.pinned = f.pinned;
 		l.order = common_order(order_of(t), t->queue, t->where);
-		l.may_stay = !l.rt || f.pinned || artis_may_use_rt(&f);
+		l.may_stay = !l.rt || f.pinned || (c->kind && artis_may_use_rt(&f));
 	}
-	if (is_throttled(c)) {
+	if (is_throttled(c) && c->kind) {
 		if (take_throttled(cpu, l.rt))
 			return;
 		if (t && !t->rt1 && l.may_stay) {
@@ -248,7 +249,7 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		else if (l.rt && next == ARTIS_QUEUE_CALM)
 			count_took(ARTIS_STAT_TAKE_RT);
 	}
-	if (!taken && !l.may_stay && unlikely(nr_groups > 1))
+	if (!taken && !l.may_stay && unlikely(nr_groups > 1) && c->kind)
 		taken = take_from_groups(cpu, l.rt);
 	if (taken)
 		offer(c, cpu);

@@ -113,11 +113,15 @@ pub(crate) fn units_in(ns: u64) -> Result<u64> {
     Ok(ns / best.max(1))
 }
 
-pub(crate) fn fork_once() -> Result<()> {
+/// Waits for a child that computes for so many units.
+pub(crate) fn fork_once(units: u64) -> Result<()> {
     // SAFETY: this process has one thread.
     match unsafe { fork() }.context("fork")? {
-        // SAFETY: ends the child without running anything of the parent's.
-        ForkResult::Child => unsafe { libc::_exit(0) },
+        ForkResult::Child => {
+            compute_units(units);
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(0) }
+        }
         ForkResult::Parent { child } => waitpid(child, None).context("wait")?,
     };
     Ok(())

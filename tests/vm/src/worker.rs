@@ -44,6 +44,8 @@ pub enum Kind {
     Mixed,
     /// forks, the child exits, waits for it
     Fork,
+    /// the same, but the child computes for 20 ms before it exits
+    Job,
     /// forks and executes a program
     Exec,
     /// starts and joins a thread
@@ -82,6 +84,7 @@ impl Kind {
         match self {
             Self::Mixed => 6_000_000,
             Self::Enter | Self::Periodic => 1_000_000,
+            Self::Job => 20_000_000,
             _ => 0,
         }
     }
@@ -258,7 +261,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
                 next_ns = (next_ns + PERIODIC_NS).max(monotonic_ns()?);
                 sleep_until(next_ns)?;
             }
-            Kind::Fork => fork_once()?,
+            Kind::Fork | Kind::Job => fork_once(units)?,
             Kind::Exec => exec_once()?,
             Kind::Thread => thread_once()?,
             Kind::Touch | Kind::Lock => touch()?,

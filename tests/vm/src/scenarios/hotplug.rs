@@ -2,6 +2,7 @@
 //! CPUs that go and come.
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
 
 use super::control::told;
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
@@ -13,7 +14,8 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: a scheduler that ends when a CPU goes or comes, or sends tasks to one that has gone; tasks
 /// that stay where nothing takes them any more, or that the CPU waits for, which then never goes; a
-/// CPU that comes back without its hooks, or not as the RT CPU that it was.
+/// CPU that comes back without its hooks, or not as the RT CPU that it was, or that takes tasks which
+/// enter the kernel there before it is one.
 pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
@@ -26,7 +28,7 @@ pub const HOTPLUG: Scenario = Scenario {
     run: hotplug,
 };
 
-const TIMES: u32 = 3;
+const TIMES: u32 = 2;
 const WINDOW: f64 = 2.0;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
@@ -54,14 +56,33 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     }
     ensure!(guest::enable_seq()? == seq, "the scheduler was started anew");
     drop(workers);
+    unattended(ctx, &mut daemon)?;
     daemon.finish()?;
     Ok(Outcome::Passed)
 }
 
+/// An RT CPU comes back while the daemon is stopped, which makes the partition. The auditor knows it
+/// as an RT CPU: no child may exit there.
+fn unattended(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
+    let cpu = ctx.rt.last()?;
+    switch(ctx, daemon, cpu, false)?;
+    let mut jobs = Workers::start("jobs", [Kind::Job; 6].map(Spec::new))?;
+    jobs.wait_begun()?;
+    daemon.signal(Signal::SIGSTOP)?;
+    guest::write(&online_of(cpu), "1")?;
+    let progress = jobs.ensure_progress(WINDOW, "while the daemon is stopped");
+    daemon.signal(Signal::SIGCONT)?;
+    progress?;
+    switch(ctx, daemon, cpu, true)
+}
+
+fn online_of(cpu: u32) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/online")
+}
+
 /// Switches the CPU and waits until the partition follows.
 pub(super) fn switch(ctx: &Ctx, daemon: &mut Daemon, cpu: u32, online: bool) -> Result<()> {
-    let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
-    guest::write(&file, if online { "1" } else { "0" })?;
+    guest::write(&online_of(cpu), if online { "1" } else { "0" })?;
     let gone = if online { Cpus::default() } else { Cpus::one(cpu) };
     let wanted = (ctx.rt.without(gone), ctx.nrt.without(gone));
     let what = format!("RT CPUs {} and NRT CPUs {}", wanted.0, wanted.1);
