@@ -15,7 +15,6 @@ char _license[] SEC("license") = "GPL";
 #include "ledger/task.bpf.h"
 #include "report/tally.bpf.h"
 #include "queues/take.bpf.h"
-#include "queues/follow.bpf.h"
 #include "events/entry.bpf.h"
 #include "events/rt.bpf.h"
 #include "events/run.bpf.h"

@@ -21,8 +21,7 @@ pub mod skel {
 
 pub use bindings::{artis_aim, artis_change, artis_keeper, artis_news, artis_task};
 pub use skel::types::{
-    artis_cpu, artis_policy, artis_sample, artis_set_class, artis_set_follow, artis_topology,
-    artis_walk,
+    artis_cpu, artis_policy, artis_sample, artis_set_class, artis_topology, artis_walk,
 };
 
 /// Highest CPU id that the scheduler handles, plus one.
@@ -31,8 +30,6 @@ pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
 pub const NR_CALLS: usize = bindings::artis_limits_ARTIS_NR_CALLS as usize;
 /// Groups of CPUs that the scheduler tells apart.
 pub const MAX_GROUPS: usize = bindings::artis_limits_ARTIS_MAX_GROUPS as usize;
-/// Producers that one task can follow.
-pub const FOLLOW_MAX: usize = bindings::ARTIS_FOLLOW_MAX as usize;
 /// Number of event counters of each CPU.
 pub const NR_STATS: usize = bindings::artis_stat_ARTIS_NR_STATS as usize;
 
@@ -46,7 +43,6 @@ const _: () = {
     assert!(size_of::<artis_cpu>() == size_of::<bindings::artis_cpu>());
     assert!(size_of::<artis_policy>() == size_of::<bindings::artis_policy>());
     assert!(size_of::<artis_sample>() == size_of::<bindings::artis_sample>());
-    assert!(size_of::<artis_set_follow>() == size_of::<bindings::artis_set_follow>());
     assert!(size_of::<artis_walk>() == size_of::<bindings::artis_walk>());
     assert!(size_of::<artis_topology>() == size_of::<bindings::artis_topology>());
     assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 pub use adoption::AdoptionOpts;
-pub use ctl::{Ctl, CtlCommand, Follow, RuleCommand};
+pub use ctl::{Ctl, CtlCommand, RuleCommand};
 pub use explain::Explain;
 pub use export::Export;
 pub use metrics::MetricsOpts;

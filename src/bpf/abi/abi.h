@@ -93,7 +93,6 @@ enum artis_stat {
 	ARTIS_STAT_PLACE_IDLE, /* runnable tasks sent straight to an idle NRT CPU */
 	ARTIS_STAT_PLACE_BOUND, /* to a queue of enum artis_queue */
 	ARTIS_STAT_PLACE_CALM,
-	ARTIS_STAT_PLACE_FOLLOW, /* a consumer, to where its producers ran */
 	ARTIS_STAT_PLACE_OWN,
 	ARTIS_STAT_TAKE_RT, /* an RT CPU took a task from the calm queue */
 	ARTIS_STAT_TAKE_GROUP, /* a CPU took a task from a queue of another group */
@@ -222,7 +221,7 @@ enum artis_record_kind {
 	ARTIS_RECORD_LOST = 66, /* records that did not reach this stream */
 };
 
-#define ARTIS_RECORD_VERSION 3 /* new numbers of enum artis_stat; shorter totals of tasks */
+#define ARTIS_RECORD_VERSION 4 /* without followers: new numbers of enum artis_stat */
 
 /* Bits of `watching`. */
 enum artis_watch {

@@ -87,11 +87,11 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 	u8 slice_rt; /* its slice is that of an RT CPU */
 	u16 where;
 	u16 group;
-	u8 follow; /* ARTIS_FOLLOW_* */
 	u8 by_hand; /* the class is the user's own choice, which no rule overrides */
+	u8 pad;
+	u32 partition_gen; /* the partition that nrt_groups, rt_groups, nrt_all and rt_all are of */
 	u64 nrt_groups; /* bit n: group n has an NRT CPU of its affinity; below, an RT CPU */
 	u64 rt_groups;
-	u32 partition_gen; /* the partition that these and nrt_all, rt_all are of */
 	u32 cgroup_weight; /* product of the weights of its cgroups, 100: default; of cgroup_gen */
 	u32 cgroup_gen;
 	u32 section; /* enum artis_section while it does not run, and the call's number */
@@ -121,31 +121,4 @@ struct artis_set_class { /* BPF_PROG_RUN: the new class of a task; out: the one 
 	u32 rr; /* takes turns with equals */
 	u32 rt_forbidden; /* no RT CPUs for it */
 	u32 by_hand; /* the user's own choice; if not, one that was set by hand stays */
-};
-
-/* Task affinity: which tasks a consumer follows. Few tasks take part: not in struct artis_task. */
-#define ARTIS_FOLLOW_MAX 4 /* producers of one consumer */
-#define ARTIS_FOLLOW_CONSUMER 1 /* bits of struct artis_task.follow */
-#define ARTIS_FOLLOW_PRODUCER 2
-#define ARTIS_FOLLOW_WAITS 4 /* it is to wait in the own queue of the CPU that it follows to */
-
-struct artis_producer {
-	u64 id; /* artis_task_id() of the producer; 0: the entry is free */
-	u32 turn; /* number of the last wake-up of the consumer that it made */
-	u32 pad;
-};
-
-struct artis_follow { /* of a consumer or a producer */
-	struct artis_producer producer[ARTIS_FOLLOW_MAX];
-	u64 ran_ns; /* when it stopped last on an NRT CPU; 0: not yet */
-	u64 woke_ns; /* when it woke a consumer in its present run; 0: it did not */
-	u64 tail_ns; /* mean run after it woke a consumer */
-	u32 turn; /* number of wake-ups by producers */
-	s32 cpu; /* NRT CPU where it stopped last */
-};
-
-struct artis_set_follow { /* BPF_PROG_RUN */
-	u32 pid;
-	u32 set; /* it follows these producers from now on, and no others */
-	u32 producer[ARTIS_FOLLOW_MAX]; /* thread ids; 0: none. Out: the live ones before */
 };

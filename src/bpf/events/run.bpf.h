@@ -53,11 +53,6 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	queue = note_facts(&f, p, t);
 	if (unlikely(t->rt1) && artis_may_use_rt(&f))
 		return select_rt1(p, t);
-	if (unlikely(t->follow & ARTIS_FOLLOW_CONSUMER) && !f.unsettled) {
-		cpu = follow(p, t, &f);
-		if (cpu >= 0)
-			return cpu;
-	}
 	cpu = pick_idle_nrt(p, t, group_of(t->nrt_cpu));
 	if (cpu < 0) /* the waker takes this CPU's rq lock: no RT CPU (kernel.md section 7) */
 		return t->nrt_cpu;
@@ -91,15 +86,12 @@ static __noinline void enqueue(struct task_struct *p, u64 enq_flags)
 	f.pinned = cannot_migrate(p, cpu_of(cpu));
 	if (unlikely(f.pinned))
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
-	else if (unlikely(t->follow & ARTIS_FOLLOW_WAITS))
-		f.pinned = is_nrt_cpu(cpu);
 	f.inside = is_inside(t->section, woken);
 	queue = note_facts(&f, p, t);
 	if (unlikely(queue == ARTIS_QUEUE_OWN) || unlikely(is_dead()))
 		enqueue_own(p, t, cpu, enq_flags);
 	else
 		enqueue_group(p, t, &f, queue, enq_flags);
-	t->follow &= ~ARTIS_FOLLOW_WAITS;
 }
 
 /* To 6.18 in the wake-up of a real-time task, which pays for each line. */
@@ -260,8 +252,6 @@ static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu
 		queue_leave(t);
 	t->section = c->section;
 	t->section_nr = c->section_nr;
-	if (unlikely(t->follow))
-		follow_stopped(p, cpu);
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_ends(c, cpu, t, p);
 	if (unlikely(c->evict_cause)) {

@@ -119,7 +119,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 		return;
 	}
 	/* a per-CPU kernel thread serves the CPU, a migration-disabled task may hold a lock */
-	if (is_kernel_task(p) || (p->nr_cpus_allowed > 1 && !(t->follow & ARTIS_FOLLOW_WAITS)))
+	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
 		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);
 	insert(p, t, ARTIS_QUEUE_OWN, cpu, policy.slice_nrt_ns, enq_flags);
 	if (unlikely(t->rt1) && gives_way(cpu, t->rt1)) {

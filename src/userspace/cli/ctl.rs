@@ -12,8 +12,7 @@ Examples:
   scx_artis ctl get predict-c-us        one value, nothing else
   scx_artis ctl set predict-c-us 2000   takes effect at once
   scx_artis ctl rt-cpus 1-3             other RT CPUs, without a restart
-  scx_artis ctl rule add comm=jackd class=rt1 priority=50
-  scx_artis ctl follow 812 807 808      task 812 runs where 807 and 808 ran";
+  scx_artis ctl rule add comm=jackd class=rt1 priority=50";
 
 /// Look at a running scx_artis, and change what it does
 ///
@@ -56,8 +55,6 @@ pub enum CtlCommand {
         #[command(flatten)]
         class: ClassOpts,
     },
-    #[allow(missing_docs)]
-    Follow(Follow),
     /// Change which CPUs are kept clear for real-time tasks
     RtCpus {
         /// The new RT CPUs: a list (2-3,6) or a mask (0xc)
@@ -95,39 +92,6 @@ pub enum RuleCommand {
     },
     /// Read the file again, as SIGHUP does; a wrong one changes nothing
     Reload,
-}
-
-/// Have a task run where the tasks ran that produce its data
-///
-/// When CONSUMER wakes it goes to the CPU where one of its producers ran last, as far as class,
-/// affinity and kernel sections allow that. What was said before of CONSUMER is forgotten.
-#[derive(Clone, Debug, Args)]
-pub struct Follow {
-    /// Thread id of the task that follows
-    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
-    #[arg(required_unless_present_any = ["list", "stop"])]
-    pub consumer: Option<i32>,
-    /// Thread ids of up to four tasks that wake it
-    #[arg(value_name = "PRODUCER", value_parser = clap::value_parser!(i32).range(1..))]
-    #[arg(required_unless_present_any = ["list", "stop"])]
-    pub producers: Vec<i32>,
-    /// This task follows nobody any more
-    #[arg(long, value_name = "CONSUMER", value_parser = clap::value_parser!(i32).range(1..))]
-    #[arg(conflicts_with_all = ["consumer", "producers", "list"])]
-    pub stop: Option<i32>,
-    /// Print who follows whom
-    #[arg(long, conflicts_with_all = ["consumer", "producers"])]
-    pub list: bool,
-    /// Print JSON
-    #[arg(long, requires = "list")]
-    pub json: bool,
-}
-
-impl Follow {
-    /// The task that is to follow the producers, or nobody if there are none.
-    pub fn consumer(&self) -> Option<i32> {
-        self.stop.or(self.consumer)
-    }
 }
 
 /// What a task is to be.

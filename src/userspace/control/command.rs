@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 
-use super::{Reply, Request, RuleRequest, State, ask, followers, plain, rule_list, table};
+use super::{Reply, Request, RuleRequest, State, ask, plain, rule_list, table};
 use crate::cli::{CtlCommand, RuleCommand, Run};
 use crate::config::rules::of_words;
 use crate::config::{ConfigError, Knob};
@@ -31,20 +31,12 @@ pub fn execute(command: &CtlCommand, path: &Path, out: &mut impl Write) -> Resul
             true => to_json(&rules)?,
             false => rule_list::render(&rules),
         },
-        (Reply::Followers { pairs }, CtlCommand::Follow(follow)) if follow.list => {
-            if follow.json {
-                serde_json::to_string_pretty(&pairs).context("writing JSON")? + "\n"
-            } else {
-                followers::render(&pairs)
-            }
-        }
         (
             Reply::Done { text, warnings },
             CtlCommand::Set { .. }
             | CtlCommand::RtCpus { .. }
             | CtlCommand::Class { .. }
-            | CtlCommand::Rule(_)
-            | CtlCommand::Follow(_),
+            | CtlCommand::Rule(_),
         ) => {
             for warning in warnings {
                 eprintln!("scx_artis: warning: {warning}");
@@ -74,12 +66,6 @@ fn request(command: &CtlCommand) -> Result<Request, Failure> {
             Request::Set { name: name.clone(), value: value.clone() }
         }
         CtlCommand::Class { pid, class } => Request::Class { pid: *pid, class: class.class() },
-        CtlCommand::Follow(follow) => match (follow.list, follow.consumer()) {
-            (false, Some(consumer)) => {
-                Request::Follow { consumer, producers: follow.producers.clone() }
-            }
-            _ => Request::Followers,
-        },
         CtlCommand::RtCpus { cpus } => Request::RtCpus { cpus: cpus.to_string() },
         CtlCommand::Rule(command) => Request::Rule(match command {
             RuleCommand::List { .. } => RuleRequest::List,

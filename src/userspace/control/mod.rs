@@ -8,7 +8,6 @@
 
 mod client;
 mod command;
-mod followers;
 mod rule_list;
 mod server;
 mod table;
@@ -66,15 +65,6 @@ pub enum Request {
     },
     /// Show or change the rules.
     Rule(RuleRequest),
-    /// Have a task follow others.
-    Follow {
-        /// Its thread id.
-        consumer: i32,
-        /// Theirs; none: it follows nobody any more.
-        producers: Vec<i32>,
-    },
-    /// Tell who follows whom.
-    Followers,
 }
 
 /// What to do with the rules. Their numbers begin at 1.
@@ -108,19 +98,6 @@ pub struct RuleShown {
     pub from: String,
     /// The rule.
     pub rule: Rule,
-}
-
-/// One task follows another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Following {
-    /// Thread id of the follower.
-    pub consumer: u32,
-    /// Its name.
-    pub consumer_comm: String,
-    /// Thread id of the task that it follows.
-    pub producer: u32,
-    /// Its name.
-    pub producer_comm: String,
 }
 
 /// What a task of the ext class may be.
@@ -169,11 +146,6 @@ pub enum Reply {
     State(State),
     /// To [`RuleRequest::List`].
     Rules(Vec<RuleShown>),
-    /// To [`Request::Followers`].
-    Followers {
-        /// Who follows whom.
-        pairs: Vec<Following>,
-    },
     /// To the others.
     Done {
         /// What is so now, in a sentence.

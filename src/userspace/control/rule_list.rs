@@ -5,7 +5,7 @@ use super::RuleShown;
 use crate::config::rules::Rule;
 
 /// What a rule says of the treatment; all its other keys say which tasks it is about.
-const TREATMENT: [&str; 6] = ["class", "priority", "rr", "rt-cpus", "follows", "adopt"];
+const TREATMENT: [&str; 5] = ["class", "priority", "rr", "rt-cpus", "adopt"];
 
 /// Renders the rules in their order; every line ends with a line feed.
 pub fn render(rules: &[RuleShown]) -> String {

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use super::classes::{Classes, Informed};
-use super::follow::{self, Follows};
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
 use crate::config::{CpuSet, KNOBS, Knob, Partition};
@@ -15,7 +14,7 @@ use crate::control::{Class, Reply, Request, State, Treatment};
 use crate::exit::Failure;
 
 /// A scheduler in charge, as far as it can be changed.
-pub trait InCharge: Follows {
+pub trait InCharge {
     /// Writes all policy constants and the sequence number.
     ///
     /// # Errors
@@ -71,12 +70,6 @@ pub fn answer(
         }
         Request::Class { pid, class } => set_class(*pid, *class, scheduler, classes),
         Request::Rule(request) => classes.answer(request, setup, scheduler),
-        Request::Follow { consumer, producers } => {
-            let reply = follow::answer(*consumer, producers, scheduler)?;
-            classes.set_followed_by_hand(*consumer, producers);
-            Ok(reply)
-        }
-        Request::Followers => follow::list(scheduler),
     }
 }
 

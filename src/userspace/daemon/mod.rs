@@ -3,7 +3,6 @@
 
 pub(crate) mod classes;
 mod exit_report;
-pub mod follow;
 mod kernel;
 pub mod kernel_threads;
 mod live;

@@ -175,8 +175,6 @@ metrics! {
             "Placed in the queue of a group for tasks in the kernel or about to enter it";
         Placed ARTIS_STAT_PLACE_CALM place_calm "calm queue":
             "Placed in the queue of a group for tasks that are expected to compute on";
-        Placed ARTIS_STAT_PLACE_FOLLOW place_follow "followed":
-            "Woken consumers sent to the CPU where their producers ran (ctl follow)";
         Placed ARTIS_STAT_PLACE_OWN place_own "own CPU":
             "Placed in the queue of the only CPU where it may run";
         Moved ARTIS_STAT_TAKE_RT taken_rt "taken by RT":

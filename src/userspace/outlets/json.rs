@@ -12,7 +12,7 @@ use crate::model::{Begin, CauseMetrics, Event, Lost, Metrics, Snapshot, Task, Ta
 
 /// Version of a line: moves when something is renamed, removed, or changes its meaning. Fields
 /// may be added at any time.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// One interval of scx_artis: an object on a line of its own.
 #[derive(Serialize, JsonSchema)]

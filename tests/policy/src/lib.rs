@@ -17,7 +17,7 @@ pub mod replay;
 pub use c::{
     artis_facts as Facts, artis_history as History, artis_load as Load, artis_look as Look,
     artis_policy as Policy, artis_rouse_in as RouseIn, artis_rt_share as RtShare,
-    artis_rt1_budget as Rt1Budget, artis_run as Run, artis_spot as Spot,
+    artis_rt1_budget as Rt1Budget, artis_run as Run,
 };
 
 /// The unit of a share (ARTIS_SHARE_ONE).
@@ -73,12 +73,6 @@ functions! {
     load_of = artis_load_of(weight: u64, m: u32) -> u64;
     relieves = artis_relieves(from: &Load, to: &Load, weight: u32) -> bool;
     imbalanced = artis_imbalanced(e: &Load, r: &Load, pct: u32) -> bool;
-    task_id = artis_task_id(pid: u32, start_ns: u64) -> u64;
-    task_id_pid = artis_task_id_pid(task_id: u64) -> u32;
-    spot_is_better = artis_spot_is_better(s: &Spot, best: &Spot) -> bool;
-    follow_is_active = artis_follow_is_active(turn: u32, now: u32) -> bool;
-    tail_next = artis_tail_next(tail_ns: u64, ns: u64) -> u64;
-    follow_way = artis_follow_way(spot: &Spot, rank: u32, curr_rank: u32, first: bool, spare: bool) -> u32;
     may_use_rt = artis_may_use_rt(facts: &Facts) -> bool;
     queue_of = artis_queue_of(facts: &Facts) -> u32;
     may_wait = artis_may_wait(facts: &Facts, queue: u32, place: u32) -> bool;

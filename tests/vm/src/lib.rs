@@ -21,7 +21,6 @@ pub mod kernel_log;
 pub mod kernel_threads;
 pub mod load;
 pub mod locks;
-pub mod mixer;
 pub mod moves;
 pub mod observe;
 pub mod occupancy;

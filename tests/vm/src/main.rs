@@ -11,9 +11,7 @@ use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
 use artis_vm::scenarios::{self, Ctx, Outcome};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{
-    daemon, guest, locks, mixer, moves, periodic, programs, serve, switch, times, verifier,
-};
+use artis_vm::{daemon, guest, locks, moves, periodic, programs, serve, switch, times, verifier};
 use clap::{Args, Parser, Subcommand};
 
 /// In-VM tests of scx_artis: an observer that is not the scheduler, and scenarios.
@@ -112,12 +110,6 @@ enum Cmd {
         #[command(flatten)]
         machine: Machine,
     },
-    /// Four waves, two mixers, an output and a monitor: what a sample takes, and who moves. Prints
-    /// lines of words separated by tabs
-    Mixer {
-        #[command(flatten)]
-        spec: mixer::Spec,
-    },
     /// Two threads on one CPU that take turns with a mutex: from its release to the other
     /// thread. Prints a line of words separated by tabs
     Switch {
@@ -200,7 +192,6 @@ fn run(command: Cmd) -> Result<ExitCode> {
             println!("{}", serde_json::to_string_pretty(&verifier::programs_besides(&known)?)?);
             daemon.finish()?;
         }
-        Cmd::Mixer { spec } => println!("{}", mixer::run(&spec)?),
         Cmd::Switch { spec } => println!("{}", switch::run(&spec)?),
         Cmd::Periodic { spec } => println!("{}", periodic::run(&spec)?),
         Cmd::Crowd { threads } => crowd(threads)?,

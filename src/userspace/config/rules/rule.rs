@@ -58,9 +58,6 @@ pub struct Rule {
     /// May it use RT CPUs?
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rt_cpus: Option<Permission>,
-    /// Names of the tasks that it follows, its producers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub follows: Vec<NameGlob>,
     /// May it be adopted, if it is a SCHED_FIFO or SCHED_RR task?
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopt: Option<bool>,

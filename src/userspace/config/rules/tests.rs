@@ -27,7 +27,6 @@ class = "rt1"
 priority = 98
 rr = true
 rt-cpus = "forbid"
-follows = ["wave-1", "wave-2"]
 adopt = false
 
 [[rule]]
@@ -35,7 +34,7 @@ user = 1000
 parent = 1
 "#;
     let rules = parse(text).expect("rules");
-    assert_eq!(rules.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 21]);
+    assert_eq!(rules.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 20]);
     let rule = &rules[0].1;
     assert_eq!(
         rule.treatment(),
@@ -45,7 +44,7 @@ parent = 1
             by_hand: false
         }
     );
-    assert_eq!((rule.adopt, rule.follows.len()), (Some(false), 2));
+    assert_eq!(rule.adopt, Some(false));
     assert_eq!(rules[1].1.treatment(), Treatment::default());
     // as it goes through the control socket
     let json = serde_json::to_string(rule).expect("JSON");
@@ -81,6 +80,7 @@ fn a_wrong_file_is_told_by_line_and_reason() {
         ("[[rule]]\ncomm = 'a'\nrr = true\n", 1, "has rr"),
         ("[[rule]]\ncomm = 'sixteen-bytes-it'\n", 1, "write \"sixteen-bytes-i\""),
         ("[[rule]]\ncomm = 'a'\ncalls.read = 'harmless'\n", 3, "unknown field `calls`"),
+        ("[[rule]]\ncomm = 'a'\nfollows = ['b']\n", 3, "unknown field `follows`"),
     ] {
         let mistake = parse(text).expect_err(text);
         assert_eq!(mistake.line, Some(line), "{text}: {mistake}");
@@ -100,8 +100,6 @@ fn words_need_no_quotes() {
     let quoted =
         of_words(&[r#"{ comm = "jack*", class = "rt1", priority = 50, rr = true }"#.into()]);
     assert_eq!(Ok(rule), quoted);
-    let rule = words(r#"user=0 follows=["a","b"]"#).expect("a rule");
-    assert_eq!(rule.follows.len(), 2);
     // a number where a name is meant has to say so
     assert!(words("comm='123'").is_ok() && words("comm=123").is_err());
     for (wrong, what) in [

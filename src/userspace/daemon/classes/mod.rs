@@ -3,7 +3,6 @@
 //! ([`super::scheduler::news`]), this decides, BPF does as it is told.
 
 pub mod adoption;
-mod affinity;
 pub mod facts;
 mod request;
 mod rules;
@@ -22,7 +21,6 @@ use crate::config::Partition;
 use crate::control::Treatment;
 use crate::exit::Failure;
 use adoption::Adoption;
-use affinity::Affinity;
 use facts::{Facts, TaskId};
 use rules::Rules;
 pub use source::Source;
@@ -54,9 +52,6 @@ pub struct Classes {
     adoption: Adoption,
     /// Tasks that the user treats by hand; rules leave them alone.
     by_hand: BTreeMap<TaskId, Treatment>,
-    affinity: Affinity,
-    /// Who follows whom may have changed since it was last seen.
-    misaligned: bool,
     /// News were lost since all tasks were last looked at.
     unseen: bool,
     /// When the tasks were last listed.
@@ -80,8 +75,6 @@ impl Classes {
             rules,
             adoption,
             by_hand: BTreeMap::new(),
-            affinity: Affinity::default(),
-            misaligned: false,
             unseen: false,
             listed_at: None,
             heard: Vec::new(),
@@ -108,7 +101,6 @@ impl Classes {
         for (task, treatment) in &self.by_hand {
             scheduler.set_class(task.tid, treatment)?;
         }
-        self.affinity.begin(scheduler)?;
         self.settle(self.rules.clone(), setup, scheduler)
     }
 
@@ -137,7 +129,7 @@ impl Classes {
             match Facts::read(*pid) {
                 Ok(Some(task)) => {
                     let task = named(task, comm.as_ref());
-                    self.misaligned |= self.look_at(&task, &setup.partition, scheduler);
+                    self.look_at(&task, &setup.partition, scheduler);
                 }
                 Ok(None) => {} // it has ended
                 Err(error) => log::warn!("task {pid} is treated as before: {error:#}"),
@@ -155,9 +147,8 @@ impl Classes {
         self.look_round(Instant::now(), |task| task, &setup.partition, scheduler);
     }
 
-    /// Lists all tasks, if there is a reason to: looks at each of them, and works out which task
-    /// follows which. In a storm of news, or while the tasks cannot be listed, once in
-    /// [`LIST_EVERY`]. `named` corrects what /proc says of a task.
+    /// Looks at all tasks, if news were lost: in a storm of them, or while the tasks cannot be
+    /// listed, once in [`LIST_EVERY`]. `named` corrects what /proc says of a task.
     fn look_round(
         &mut self,
         now: Instant,
@@ -166,19 +157,14 @@ impl Classes {
         scheduler: &mut impl InCharge,
     ) {
         let rests = |at| now.saturating_duration_since(at) < LIST_EVERY;
-        if !(self.unseen || self.misaligned) || self.listed_at.is_some_and(rests) {
+        if !self.unseen || self.listed_at.is_some_and(rests) {
             return;
         }
         match Facts::all() {
             Ok(all) => {
-                let all: Vec<_> = all.into_iter().map(named).collect();
-                if std::mem::take(&mut self.unseen) {
-                    for task in &all {
-                        self.misaligned |= self.look_at(task, partition, scheduler);
-                    }
-                }
-                if self.misaligned {
-                    self.align(&all, scheduler);
+                self.unseen = false;
+                for task in all.into_iter().map(named) {
+                    self.look_at(&task, partition, scheduler);
                 }
             }
             Err(error) => {
@@ -205,11 +191,6 @@ impl Classes {
                  know it: {error:#}"
             ),
         }
-    }
-
-    /// The user has said whom this task follows, whatever rules say.
-    pub fn set_followed_by_hand(&mut self, consumer: i32, producers: &[i32]) {
-        self.affinity.set_by_hand(consumer, producers);
     }
 
     /// Tasks that were adopted are what they were again.
@@ -261,36 +242,17 @@ impl Classes {
         }
     }
 
-    /// Has tasks follow whom the rules have them follow.
-    fn align(&mut self, all: &[Facts], scheduler: &mut impl InCharge) {
-        self.misaligned = false;
-        let Self { affinity, rules, adoption, own_tgid, .. } = self;
-        let wanted = |task: &Facts| match task.tgid == *own_tgid {
-            true => &[][..],
-            false => rules.verdict(&adoption.as_it_was(task.clone())).follows,
-        };
-        affinity.align(all, wanted, scheduler);
-    }
-
-    /// Decides about one task. What fails is told, and the task treated as before. Returns whether
-    /// it has to be seen who follows whom now.
-    fn look_at(
-        &mut self,
-        task: &Facts,
-        partition: &Partition,
-        scheduler: &mut impl InCharge,
-    ) -> bool {
+    /// Decides about one task. What fails is told, and the task treated as before.
+    fn look_at(&mut self, task: &Facts, partition: &Partition, scheduler: &mut impl InCharge) {
         if task.kernel || task.tgid == self.own_tgid {
-            return false;
+            return;
         }
         let said = self.rules.verdict(&self.adoption.as_it_was(task.clone()));
         let (pid, comm) = (task.pid, task.shown());
         let treatment = &said.treatment;
         let may_adopt = said.may_adopt;
-        let is_followed = self.rules.are_followed(&task.comm);
-        let follow = self.affinity.concerns(task, said.follows, is_followed);
         match self.adoption.consider(task, may_adopt, treatment, partition, scheduler) {
-            Ok(true) => return follow,
+            Ok(true) => return,
             Ok(false) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is not adopted: {error:#}"),
         }
@@ -301,7 +263,6 @@ impl Classes {
             Ok(_) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is treated as before: {error:#}"),
         }
-        follow
     }
 }
 

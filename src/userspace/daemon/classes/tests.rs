@@ -85,34 +85,6 @@ fn tasks_are_looked_at_when_there_are_news_of_them() {
 }
 
 #[test]
-fn a_storm_of_news_lists_the_tasks_now_and_then() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let text = "[[rule]]\ncomm = 'x'\nfollows = ['maker-*']\n";
-    let mut classes = classes(&dir.path().join("rules"), text);
-    let (mut fake, setup, tid) = (Fake::default(), setup("2"), own_tid());
-    classes.begin(&setup, &mut fake).expect("begun");
-    let hear = |classes: &mut Classes, fake: &mut Fake, name| {
-        fake.news = (vec![item(Kind::Name, tid, name)], false);
-        classes.hear(&setup, fake);
-    };
-    // news of somebody whom no rule is about
-    hear(&mut classes, &mut fake, "somebody");
-    assert_eq!((classes.misaligned, classes.listed_at), (false, None));
-    // a producer: at once the first time, then later
-    hear(&mut classes, &mut fake, "maker-1");
-    let first = classes.listed_at.expect("listed");
-    assert!(!classes.misaligned);
-    classes.listed_at = Some(first + Duration::from_secs(3600));
-    hear(&mut classes, &mut fake, "maker-2");
-    assert!(classes.misaligned, "listed again at once");
-    classes.catch_up(&setup, &mut fake);
-    assert!(classes.misaligned, "listed too soon");
-    classes.listed_at = Instant::now().checked_sub(LIST_EVERY);
-    classes.catch_up(&setup, &mut fake);
-    assert!(!classes.misaligned, "not listed when it was time");
-}
-
-#[test]
 fn a_storm_that_loses_news_has_all_tasks_looked_at_now_and_then() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut classes = classes(&dir.path().join("rules"), "[[rule]]\ncomm = 'x'\nadopt = false\n");

@@ -13,10 +13,9 @@ use clap::Parser;
 use super::*;
 use crate::cli::{Command, Opts};
 use crate::config::{CallTable, Layout, Machine, Place, Policy};
-use crate::control::{self, Asked, Following, Server};
+use crate::control::{self, Asked, Server};
 use crate::daemon::classes::Source;
 use crate::daemon::classes::adoption::Adoption;
-use crate::daemon::follow::Followed;
 use crate::daemon::scheduler::news::{Item, Kind};
 use crate::daemon::setup::Wanted;
 
@@ -32,8 +31,6 @@ pub(in crate::daemon) struct Fake {
     pub refuses: bool,
     /// Each task whose treatment was set, in the order of time.
     pub classes: Vec<(i32, Treatment)>,
-    /// Each consumer that was told whom to follow, in the order of time.
-    pub followed: Vec<(i32, Vec<i32>)>,
     /// The kinds of news that are wanted, each time that they were set.
     pub wanted: Vec<Vec<Kind>>,
     /// The news to be told next, and whether some are missing.
@@ -58,20 +55,6 @@ impl Informed for Fake {
 
     fn take_news(&mut self) -> Result<(Vec<Item>, bool)> {
         Ok(std::mem::take(&mut self.news))
-    }
-}
-
-impl Follows for Fake {
-    fn follow(&mut self, consumer: i32, producers: &[i32]) -> Result<Followed> {
-        self.followed.push((consumer, producers.to_vec()));
-        Ok(Followed::Done { before: 0, cpus: 4, realtime: false })
-    }
-
-    fn followers(&self) -> Result<Vec<Following>> {
-        let comm = |name: &str| name.to_owned();
-        let (consumer_comm, producer_comm) = (comm("mixer"), comm("wave"));
-        let pair = Following { consumer: 8, consumer_comm, producer: 7, producer_comm };
-        Ok(vec![pair])
     }
 }
 
@@ -241,23 +224,6 @@ fn a_value_is_set_and_seen() {
     assert_eq!((fake.policy.seq, fake.policy.slice_nrt_ns), (2, 3_000_000));
     assert_eq!(fake.policy.cpu_kind, setup.policy.cpu_kind);
     assert_eq!((setup.wanted.values.predict_c_us, setup.wanted.seq), (2_000, 2));
-}
-
-#[test]
-fn followers_are_declared_and_listed() {
-    let daemon = Daemon::start(setup("2"), Fake::default());
-    assert_eq!(daemon.ctl(&["follow", "8", "7", "6"]).expect("taken"), "task 8 follows 7, 6\n");
-    let (code, text) = failure(daemon.ctl(&["follow", "8", "8"]));
-    assert_eq!((code, text.contains("itself")), (2, true), "{text}");
-    assert_eq!(
-        daemon.ctl(&["follow", "--stop", "8"]).expect("taken"),
-        "task 8 follows nobody (already)\n"
-    );
-    let table = daemon.ctl(&["follow", "--list"]).expect("told");
-    assert!(table.contains("8  mixer") && table.ends_with("7  wave\n"), "{table}");
-    let json = daemon.ctl(&["follow", "--list", "--json"]).expect("told");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json[0]["producer"], 7);
 }
 
 #[test]

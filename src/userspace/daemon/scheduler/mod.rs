@@ -5,7 +5,6 @@
 mod change;
 mod constants;
 mod faults;
-mod follow;
 pub mod news;
 mod read;
 mod report;
@@ -27,7 +26,7 @@ use super::exit_report::ExitReport;
 use super::plain::{Plain, run_with};
 use super::setup::Setup;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
-use crate::abi::{PutBack, artis_sample, artis_set_class, artis_set_follow, artis_walk};
+use crate::abi::{PutBack, artis_sample, artis_set_class, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
 use news::Herald;
@@ -110,8 +109,6 @@ unsafe impl Plain for artis_sample {}
 unsafe impl Plain for artis_walk {}
 // SAFETY: u32 only.
 unsafe impl Plain for artis_set_class {}
-// SAFETY: u32 only.
-unsafe impl Plain for artis_set_follow {}
 
 impl Scheduler<'_> {
     /// Name of the scheduler as the kernel shows it.

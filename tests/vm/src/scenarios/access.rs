@@ -40,7 +40,6 @@ fn access(ctx: &Ctx) -> Result<Outcome> {
         &["ctl", "set", "predict-c-us", "5"][..],
         &["ctl", "rt-cpus", "3"],
         &["ctl", "class", &own, "--class", "rt1", "--priority", "10"],
-        &["ctl", "follow", &own, "1"],
         &["run", "--class", "rt1", "--priority", "10", "true"],
     ] {
         let before = daemon.stats()?.counter("policy_seq")?;

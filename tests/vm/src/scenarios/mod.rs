@@ -13,7 +13,6 @@ mod contained;
 mod control;
 mod ejected;
 mod evictions;
-mod follow;
 mod forger;
 mod hog;
 mod hog_kernel;
@@ -234,7 +233,6 @@ pub const ALL: &[Scenario] = &[
     notify::NOTIFY,
     service::SERVICE,
     service::SERVICE_FAILS,
-    follow::FOLLOW,
     hog::HOG_LOAD,
     hog::PUT_BACK,
     waits::FORK_STORM_WAITS,

@@ -16,7 +16,6 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::control::{refused, told};
-use super::follow::pairs;
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cgroup::Cgroup;
 use crate::daemon::{Daemon, Stats};
@@ -26,11 +25,10 @@ use crate::residue::Inventory;
 
 /// Catches: a task that begins, executes, renames itself or moves to a cgroup and is not looked
 /// at; one that keeps what a rule gave it when no rule is about it any more, or loses what the user
-/// gave it by hand; a task that follows nobody, or somebody who ended, though a rule names its
-/// producer; a wrong file that takes rules out of force; a hangup that ends the daemon.
+/// gave it by hand; a wrong file that takes rules out of force; a hangup that ends the daemon.
 pub const RULES: Scenario = Scenario {
     name: "rules",
-    what: "classes by program, name, cgroup, user and parent; followers; reload, a wrong file, ctl rule",
+    what: "classes by program, name, cgroup, user and parent; reload, a wrong file, ctl rule",
     scope: Scope::First,
     boot: &[],
     secs: 6,
@@ -125,7 +123,6 @@ fn rules(ctx: &Ctx) -> Result<Outcome> {
     let by_hand = by_hand(ctx, &mut stats)?;
     reloaded(ctx, &mut daemon, &mut stats, &firm, &path)?;
     by_ctl(ctx, &mut stats, &firm)?;
-    followed(ctx)?;
     by_user_and_parent(ctx, &mut stats)?;
     becomes(&mut stats, quiet.pid(), "without rules", &json!({"rt_cpus": true}))?;
     becomes(&mut stats, by_hand.pid(), "by hand, without rules", &json!({"rt1": 10}))?;
@@ -243,27 +240,6 @@ fn reloaded(
         becomes(stats, program.pid(), "after a right file", &json!({"rt1": 41}))?;
     }
     daemon.ensure_loaded("after two hangups")
-}
-
-/// Whom a task follows by a rule; a producer that is started again is another task.
-fn followed(ctx: &Ctx) -> Result<()> {
-    let taker = Program::start("taker")?;
-    told(ctx, &["rule", "add", "comm=taker", "follows=[\"maker*\"]"], 0)?;
-    for name in ["maker-1", "maker-2"] {
-        let maker = Program::start(name)?;
-        let expected = [(u64::from(taker.pid()), u64::from(maker.pid()))];
-        until("a producer is found", PATIENCE, || Ok(pairs(ctx)? == expected))?;
-    }
-    let maker = Program::start("maker-1")?;
-    until("a producer is found again", PATIENCE, || Ok(pairs(ctx)?.len() == 1))?;
-    told(ctx, &["rule", "remove", "1"], 0)?;
-    ensure!(pairs(ctx)?.is_empty(), "without the rule: {:?}", pairs(ctx)?);
-    told(ctx, &["follow", &taker.pid().to_string(), &maker.pid().to_string()], 0)?;
-    told(ctx, &["rule", "add", "comm=taker", "follows=[\"firm*\"]"], 0)?;
-    let by_hand = [(u64::from(taker.pid()), u64::from(maker.pid()))];
-    ensure!(pairs(ctx)? == by_hand, "a rule outranks the user: {:?}", pairs(ctx)?);
-    told(ctx, &["rule", "remove", "1"], 0)?;
-    Ok(())
 }
 
 /// Whose task it is, and who started it.

@@ -4,7 +4,7 @@
 mod matching;
 
 use super::facts::Facts;
-use crate::config::rules::{NameGlob, Rule};
+use crate::config::rules::Rule;
 use crate::control::{RuleShown, Treatment};
 use crate::daemon::scheduler::news::Kind;
 
@@ -38,15 +38,13 @@ pub struct Rules {
 
 /// What rules say of a task.
 #[derive(Clone, Copy, Debug)]
-pub struct Verdict<'a> {
+pub struct Verdict {
     /// The rule that decided, from 1; `None`: none is about the task.
     pub nr: Option<usize>,
     /// How it is to be treated.
     pub treatment: Treatment,
     /// Have rules nothing against its adoption?
     pub may_adopt: bool,
-    /// Names of the tasks that it follows.
-    pub follows: &'a [NameGlob],
 }
 
 impl Rules {
@@ -71,24 +69,17 @@ impl Rules {
     }
 
     /// What they say of a task.
-    pub fn verdict(&self, task: &Facts) -> Verdict<'_> {
+    pub fn verdict(&self, task: &Facts) -> Verdict {
         let found = self.entries.iter().position(|entry| matching::is_about(&entry.rule, task));
         let Some(Entry { rule, .. }) = found.and_then(|at| self.entries.get(at)) else {
             let treatment = Treatment::default();
-            return Verdict { nr: None, treatment, may_adopt: true, follows: &[] };
+            return Verdict { nr: None, treatment, may_adopt: true };
         };
         Verdict {
             nr: found.map(|at| at + 1),
             treatment: rule.treatment(),
             may_adopt: rule.adopt != Some(false),
-            follows: &rule.follows,
         }
-    }
-
-    /// Has a rule somebody follow tasks of this name?
-    pub fn are_followed(&self, comm: &str) -> bool {
-        let mut names = self.entries.iter().flat_map(|entry| &entry.rule.follows);
-        names.any(|name| name.is_match(comm))
     }
 
     /// What has to be heard of for the verdicts to stay true.
@@ -100,13 +91,11 @@ impl Rules {
         let by_id = any(|rule| rule.pid.is_some() || rule.tgid.is_some() || rule.parent.is_some());
         // a child of a real-time task need not be one (SCHED_RESET_ON_FORK)
         let by_policy = any(|rule| rule.policy.is_some());
-        // a producer is known by its name, which a child has from its parent, and by its cgroup
-        let follow = any(|rule| !rule.follows.is_empty());
         [
-            (by_id || by_policy || follow, &[Kind::Fork, Kind::ForkRt][..]),
+            (by_id || by_policy, &[Kind::Fork, Kind::ForkRt][..]),
             (!self.is_empty(), &[Kind::Exec]),
-            (any(|rule| rule.comm.is_some() || rule.comm_regex.is_some()) || follow, &[Kind::Name]),
-            (any(|rule| rule.cgroup.is_some()) || follow, &[Kind::Cgroup]),
+            (any(|rule| rule.comm.is_some() || rule.comm_regex.is_some()), &[Kind::Name]),
+            (any(|rule| rule.cgroup.is_some()), &[Kind::Cgroup]),
             (by_policy, &[Kind::ToRt, Kind::FromRt]),
         ]
         .iter()

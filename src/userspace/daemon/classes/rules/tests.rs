@@ -61,14 +61,13 @@ fn each_matcher_is_for_its_own_fact() {
 fn the_first_one_decides() {
     let rules = rules(&[
         "comm=wave-2 class=rt1 priority=1",
-        "comm=wave-* class=rt1 priority=2 rr=true rt-cpus=forbid adopt=false follows=[\"a\"]",
+        "comm=wave-* class=rt1 priority=2 rr=true rt-cpus=forbid adopt=false",
         "comm=* class=rt1 priority=3",
     ]);
     let verdict = rules.verdict(&task());
     assert_eq!(verdict.nr, Some(2));
     assert_eq!(verdict.treatment.class, Class::Rt1 { priority: 2, round_robin: true });
     assert!(!verdict.treatment.rt_cpus && !verdict.may_adopt);
-    assert!(verdict.follows[0].is_match("a"));
     let none = Rules::default();
     let verdict = none.verdict(&task());
     assert_eq!((verdict.treatment, verdict.may_adopt), (Treatment::default(), true));
@@ -86,7 +85,6 @@ fn only_the_news_that_can_change_a_verdict_are_wanted() {
         ("pid=1", &[Fork, ForkRt, Exec]),
         ("tgid=1", &[Fork, ForkRt, Exec]),
         ("parent=x", &[Fork, ForkRt, Exec]),
-        ("user=0 follows=[\"a\"]", &[Fork, ForkRt, Exec, Name, Cgroup]),
         ("policy=rr", &[Fork, ForkRt, Exec, ToRt, FromRt]),
     ] {
         assert_eq!(rules(&[words]).wants(), wanted, "{words}");
