@@ -238,8 +238,17 @@ impl Workers {
 
     /// Fails unless each did some work in the next `secs`.
     pub fn ensure_progress(&mut self, secs: f64, when: &str) -> Result<()> {
-        let done = self.rates(secs);
-        self.ensure_worked(&done, &format!("in {secs} s {when}"))
+        Self::ensure_all_progress(&mut [self], secs, when)
+    }
+
+    /// The same of several at once.
+    pub fn ensure_all_progress(of: &mut [&mut Self], secs: f64, when: &str) -> Result<()> {
+        let before: Vec<_> = of.iter().map(|workers| workers.counts()).collect();
+        pause(secs);
+        of.iter_mut().zip(before).try_for_each(|(workers, before)| {
+            let done = workers.done_since(&before);
+            workers.ensure_worked(&done, &format!("in {secs} s {when}"))
+        })
     }
 
     /// Waits until each has done some work from now on: for as long as the kernel lets a task wait that

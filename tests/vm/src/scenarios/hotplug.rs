@@ -48,9 +48,9 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
             for online in [false, true] {
                 switch(ctx, &mut daemon, cpu, online)?;
                 let when = format!("with online={online} for CPU {cpu}, turn {turn}");
-                workers.ensure_progress(WINDOW, &when)?;
-                // the kernel has them run elsewhere, and they may do so from then on
-                bound.ensure_progress(WINDOW, &when)?;
+                // the kernel has what is bound run elsewhere, and it may do so from then on
+                let both = &mut [&mut workers, &mut bound];
+                Workers::ensure_all_progress(both, WINDOW, &when)?;
             }
         }
     }
