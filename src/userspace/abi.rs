@@ -83,18 +83,3 @@ pub enum CallClass {
     /// clock_gettime and clock_getres: harmless for the kernel's own clocks, else endangering.
     HarmlessClock = bindings::artis_call_class_ARTIS_CALL_HARMLESS_CLOCK as u8,
 }
-
-/// How an ext task leaves a CPU that a real-time task has taken (docs/decisions/0003-put-back.md).
-/// The values of `put_back` in src/bpf/config/rodata.bpf.h.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum PutBack {
-    /// Eager on Linux 6.12 to 6.18: by ops.cpu_release, before the real-time task runs.
-    Release = 0,
-    /// Eager from 6.19: at the context switch, by an interrupt of the real-time task.
-    Eager = 1,
-    /// Lazy from 6.19: at the first tick at which the real-time task stays.
-    Lazy = 2,
-    /// Lazy on Linux 6.12 to 6.18: at that tick, too, and until then in no queue.
-    Hold = 3,
-}

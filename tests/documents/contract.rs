@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use scx_artis::abi::PutBack;
 use scx_artis::config::KNOBS;
 use scx_artis::model::{COUNTERS, PERIOD_SHIFT};
 
@@ -164,21 +163,6 @@ fn every_load_time_constant_is_written_by_the_daemon() {
         .collect();
     assert!(!constants.is_empty());
     assert_eq!(unused(&constants, &daemon), [""; 0], "constants that the daemon never writes");
-}
-
-#[test]
-fn the_ways_to_put_back_have_the_numbers_of_bpf() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bpf/config/rodata.bpf.h");
-    let rodata = without_comments(&fs::read_to_string(path).expect("readable"));
-    for (name, way) in [
-        ("ARTIS_PUT_BACK_RELEASE", PutBack::Release),
-        ("ARTIS_PUT_BACK_EAGER", PutBack::Eager),
-        ("ARTIS_PUT_BACK_LAZY", PutBack::Lazy),
-        ("ARTIS_PUT_BACK_HOLD", PutBack::Hold),
-    ] {
-        let define = format!("#define {name} {}", way as u32);
-        assert!(rodata.lines().any(|line| line.trim_end() == define), "{define}");
-    }
 }
 
 #[test]

@@ -151,7 +151,6 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 evict_cause; /* enum artis_causes: why the task has to leave this RT CPU; or 0 */
 	u8 began_in; /* enum artis_section in which it began to run; below, at the last look */
 	u8 section;
-	u8 releasing; /* in ops.cpu_release, which puts tasks back through ops.enqueue */
 	u8 makes_way; /* the task here is in the mask of those that make way (ledger/cpu.bpf.h) */
 	u32 section_nr; /* system-call number of the section */
 	u32 looks_at; /* which other group it looks at next */
@@ -283,20 +282,17 @@ struct artis_walk { /* BPF_PROG_RUN: input `all`, the rest is output */
 };
 
 /* Events by which the daemon classifies tasks, in a ring buffer that no statistics can fill. */
-enum artis_news_kind { /* bits of `news_wanted` */
-		       ARTIS_NEWS_FORK =
-			       1, /* new; inherits the class of its parent unless told otherwise */
-		       ARTIS_NEWS_FORK_RT = 2, /* new, and of a real-time class */
-		       ARTIS_NEWS_EXEC = 4,
-		       ARTIS_NEWS_NAME = 8, /* it gets another name */
-		       ARTIS_NEWS_CGROUP =
-			       16, /* it, or its whole process, has moved to another cgroup */
-		       ARTIS_NEWS_TO_RT =
-			       32, /* it has become SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
-		       ARTIS_NEWS_FROM_RT = 64, /* it has come back to the ext class */
-		       ARTIS_NEWS_AFFINITY =
-			       128, /* the affinity of an RT1+ or real-time task has changed */
-		       ARTIS_NEWS_POLICY = 256, /* a call has set the policy of such a task */
+enum artis_news_kind {
+	/* bits of `news_wanted` */
+	ARTIS_NEWS_FORK = 1, /* new; inherits the class of its parent unless told otherwise */
+	ARTIS_NEWS_FORK_RT = 2, /* new, and of a real-time class */
+	ARTIS_NEWS_EXEC = 4,
+	ARTIS_NEWS_NAME = 8, /* it gets another name */
+	ARTIS_NEWS_CGROUP = 16, /* it, or its whole process, has moved to another cgroup */
+	ARTIS_NEWS_TO_RT = 32, /* it has become SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
+	ARTIS_NEWS_FROM_RT = 64, /* it has come back to the ext class */
+	ARTIS_NEWS_AFFINITY = 128, /* the affinity of an RT1+ or real-time task has changed */
+	ARTIS_NEWS_POLICY = 256, /* a call has set the policy of such a task */
 };
 
 struct artis_news {

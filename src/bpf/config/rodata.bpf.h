@@ -5,16 +5,13 @@
 struct artis_policy policy SEC(".data.policy");
 
 /* How an ext task leaves a CPU that a real-time task takes (docs/decisions/0003-put-back.md). */
-const volatile u32 put_back;
-#define ARTIS_PUT_BACK_RELEASE 0 /* to 6.18: ops.cpu_release, before the real-time task runs */
-#define ARTIS_PUT_BACK_EAGER 1 /* from 6.19: at the switch, by an interrupt of the real-time task */
-#define ARTIS_PUT_BACK_LAZY 2 /* from 6.19: at its first tick after put_back_ns on the CPU */
-#define ARTIS_PUT_BACK_HOLD 3 /* to 6.18: then, too; until then the ext task is in no queue */
+const volatile bool put_back_lazy; /* a tick after put_back_ns on the CPU, not when it comes */
+const volatile bool release; /* to 6.18: only ops.cpu_release empties a local queue */
 
-/* To 6.18: there is an ops.cpu_release. */
-static __always_inline bool releases(void)
+/* What a real-time task has preempted stays in the local queue until then. */
+static __always_inline bool stays_local(void)
 {
-	return put_back == ARTIS_PUT_BACK_RELEASE || put_back == ARTIS_PUT_BACK_HOLD;
+	return put_back_lazy && !release;
 }
 
 const volatile bool dispatch_before_rt; /* to 6.18: ops.dispatch runs before the rt classes pick */

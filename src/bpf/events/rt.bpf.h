@@ -80,9 +80,9 @@ static __always_inline void rt_tick(struct task_struct *p)
 	}
 	if (!in_charge || scx_bpf_now() - c->rt.since_ns < policy.put_back_ns)
 		return; /* to 6.12 a look at idle CPUs is an error before in_charge */
-	if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+	if (stays_local() && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local_from_anywhere();
-	if (put_back == ARTIS_PUT_BACK_HOLD && c->held)
+	if (release && c->held)
 		overtake(c);
 	if (unlikely(nr_groups > 1) && c->kind == ARTIS_CPU_NRT &&
 	    scx_bpf_now() - c->power_ns >= policy.balance_ns)
@@ -109,9 +109,6 @@ void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
-	if (likely(c->held)) /* the local queue is empty */
-		return;
-	c->releasing = 1;
-	scx_bpf_reenqueue_local();
-	c->releasing = 0;
+	if (!c->held) /* else the local queue is empty */
+		scx_bpf_reenqueue_local();
 }

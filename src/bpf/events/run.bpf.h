@@ -21,8 +21,7 @@ static __noinline s32 select_rt1(struct task_struct *p, struct artis_task *t)
 	struct artis_cpu *c = cpu_of(cpu);
 
 	if (c->kind != ARTIS_CPU_RT || c->curr_rt1 || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-	    (put_back != ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL)) ||
-	    !gives_way(cpu, t->rt1))
+	    (!stays_local() && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL)) || !gives_way(cpu, t->rt1))
 		return t->nrt_cpu;
 	join(p, t, ARTIS_QUEUE_CALM, group_of(cpu), true);
 	if (c->ext_running)
@@ -83,7 +82,7 @@ static __noinline void enqueue(struct task_struct *p, u64 enq_flags)
 	take_place(p, t, woken);
 	note_partition(p, t);
 	count_exempt(p, t);
-	f.pinned = cannot_migrate(p, cpu_of(cpu));
+	f.pinned = is_migration_disabled(p);
 	if (unlikely(f.pinned))
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
 	f.inside = is_inside(t->section, woken);
@@ -194,7 +193,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (unlikely(t->rt1)) {
 		if (waits_higher(cpu, t)) /* came after select_rt1() chose @p */
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-		if (put_back == ARTIS_PUT_BACK_LAZY && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+		if (stays_local() && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 			scx_bpf_reenqueue_local_from_anywhere(); /* before which it was put */
 	}
 	c->ext_running = 1;
@@ -224,16 +223,11 @@ static __noinline bool kthread_is_next(const struct rq *rq)
 	return flags & PF_KTHREAD;
 }
 
-/* From 6.19: @t stops for a real-time task and does not stay beneath it. Lazy: an RT1+ task only. */
-static __always_inline bool is_put_back(const struct artis_task *t, s32 cpu)
+/* Does the task that ran on @c, which a real-time task takes, go to a queue? Not on a CPU that goes,
+ * see goes_beneath(). */
+static __always_inline bool is_put_back(const struct artis_cpu *c, const struct rq *rq)
 {
-	const struct rq *rq;
-
-	if ((likely(!t->rt1) && put_back == ARTIS_PUT_BACK_LAZY) || !cpu_of(cpu)->rt.in_rt ||
-	    cpu != (s32)bpf_get_smp_processor_id())
-		return false;
-	rq = bpf_per_cpu_ptr(&runqueues, cpu);
-	return put_back == ARTIS_PUT_BACK_EAGER || (rq && !kthread_is_next(rq));
+	return !c->gone && (!stays_local() || (unlikely(c->curr_rt1) && !kthread_is_next(rq)));
 }
 
 static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu, bool runnable)
@@ -245,8 +239,6 @@ static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu
 	t = task_of(p);
 	if (!t)
 		return;
-	if (runnable && !releases() && unlikely(is_put_back(t, cpu)))
-		scx_bpf_reenqueue_local_from_anywhere();
 	settle(c, t, p);
 	if (!runnable)
 		queue_leave(t);
@@ -272,20 +264,24 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 
 	c->ext_running = 0;
 	c->curr_pid = 0;
-	if (!rq || !has_rt(rq)) {
-		stops(p, c, cpu, runnable);
-		return;
+	if (rq && has_rt(rq)) {
+		if (!c->rt.in_rt)
+			rt_switch(c, cpu, true, woken_at(rq));
+		if (runnable && goes_beneath(c)) {
+			c->beneath_pid = p->pid;
+			/* a thread that exits loses its id before it stops for good */
+			if (release && !rq->scx.local_dsq.nr && !(p->flags & PF_EXITING))
+				hold(c, p);
+			return;
+		}
+		if (runnable && is_put_back(c, rq)) {
+			scx_bpf_task_set_slice(p, 0); /* the kernel calls ops.enqueue */
+			count(ARTIS_STAT_REENQUEUE);
+			if (!release && unlikely(rq->scx.local_dsq.nr))
+				scx_bpf_reenqueue_local_from_anywhere();
+		}
 	}
-	if (!c->rt.in_rt)
-		rt_switch(c, cpu, true, woken_at(rq));
-	if (!runnable || !goes_beneath(c)) {
-		stops(p, c, cpu, runnable);
-		return;
-	}
-	c->beneath_pid = p->pid;
-	/* a thread that exits loses its id before it stops for good */
-	if (put_back == ARTIS_PUT_BACK_HOLD && !rq->scx.local_dsq.nr && !(p->flags & PF_EXITING))
-		hold(c, p);
+	stops(p, c, cpu, runnable);
 }
 
 /* sched_yield(2): an RT1+ task goes behind its equals. yield_to() is not supported. */

@@ -11,7 +11,7 @@
  * kernel gives what it puts back a slice, which is to be set anew. */
 static __always_inline bool goes_beneath(const struct artis_cpu *c)
 {
-	return put_back >= ARTIS_PUT_BACK_LAZY && likely(!c->curr_rt1) && likely(!c->evict_cause) &&
+	return put_back_lazy && likely(!c->curr_rt1) && likely(!c->evict_cause) &&
 	       likely(!c->section_since_ns) && likely(!watches(ARTIS_WATCH_TASKS)) &&
 	       likely(!c->gone);
 }

@@ -10,18 +10,10 @@ static __always_inline bool rt_is_next(s32 cpu)
 	return dispatch_before_rt && has_rt_task(cpu);
 }
 
-/* To 6.18: a real-time task takes @cpu from @p, and waits for this program to end. */
+/* A real-time task takes @cpu from @p, and waits for this program to end. */
 static __always_inline bool is_making_way(const struct task_struct *p, s32 cpu)
 {
-	return bpf_get_current_task_btf() == p && (cpu_of(cpu)->releasing || rt_is_next(cpu));
-}
-
-/* is_migration_disabled() expects one __bpf_prog_enter() of current; ops.cpu_release nests two. */
-static __always_inline bool cannot_migrate(const struct task_struct *p, const struct artis_cpu *c)
-{
-	if (unlikely(c->releasing) && bpf_get_current_task_btf() == p)
-		return p->migration_disabled > (__scx_prolog_disables_migration ? 2 : 0);
-	return is_migration_disabled(p);
+	return put_back_lazy && bpf_get_current_task_btf() == p && has_rt_task(cpu);
 }
 
 /* Is a task in @section in the kernel? @woken: it wakes from sleep, in a call if @section is one. */

@@ -16,24 +16,29 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 	return cast_mask(mask);
 }
 
-/* Claims an idle CPU of @kind in @group or ARTIS_MASKS_ALL, < 0: none. SMT: idle cores first. */
+/* Claims an idle CPU of @kind, @group before others, < 0: none. SMT: idle cores first. */
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
-	struct bpf_cpumask *of = mask_of(group, kind);
-	const struct cpumask *in = of ? allowed_of(p, of, all) : NULL;
-	s32 cpu;
+	struct bpf_cpumask *of;
+	const struct cpumask *in;
+	s32 cpu = -EBUSY;
+	u32 i;
 
-	if (!in)
-		return -EBUSY;
-	if (smt) {
-		cpu = scx_bpf_pick_idle_cpu(in, SCX_PICK_IDLE_CORE);
-		if (cpu >= 0)
-			return cpu;
+	for (i = 0; i < 2 && cpu < 0; i++) {
+		of = mask_of(group, kind);
+		in = of ? allowed_of(p, of, all) : NULL;
+		if (in && smt)
+			cpu = scx_bpf_pick_idle_cpu(in, SCX_PICK_IDLE_CORE);
+		if (in && cpu < 0)
+			cpu = scx_bpf_pick_idle_cpu(in, 0);
+		if (likely(nr_groups < 2))
+			break;
+		group = ARTIS_MASKS_ALL;
 	}
-	return scx_bpf_pick_idle_cpu(in, 0);
+	return cpu;
 }
 
-/* Claims an idle NRT CPU, < 0: none. That of the last run (caches), else of @group, else any. */
+/* That of the last run (caches) if it is idle, NRT CPUs only. */
 static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_task *t, u32 group)
 {
 	s32 cpu = t->nrt_cpu;
@@ -41,22 +46,12 @@ static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_tas
 	if (likely(!shares_core(cpu)) && likely(group_of(cpu) == group) &&
 	    scx_bpf_test_and_clear_cpu_idle(cpu))
 		return cpu;
-	cpu = pick_idle(p, group, ARTIS_CPU_NRT, t->nrt_all);
-	if (cpu < 0 && unlikely(nr_groups > 1))
-		cpu = pick_idle(p, ARTIS_MASKS_ALL, ARTIS_CPU_NRT, t->nrt_all);
-	return cpu;
+	return pick_idle(p, group, ARTIS_CPU_NRT, t->nrt_all);
 }
 
 static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task *t, u32 group)
 {
-	s32 cpu;
-
-	if (!t->rt_groups)
-		return -EBUSY;
-	cpu = pick_idle(p, group, ARTIS_CPU_RT, t->rt_all);
-	if (cpu < 0 && unlikely(nr_groups > 1))
-		cpu = pick_idle(p, ARTIS_MASKS_ALL, ARTIS_CPU_RT, t->rt_all);
-	return cpu;
+	return t->rt_groups ? pick_idle(p, group, ARTIS_CPU_RT, t->rt_all) : -EBUSY;
 }
 
 static __always_inline bool any_idle(const struct cpumask *of)
@@ -183,7 +178,7 @@ static __always_inline bool has_rt_task(s32 cpu)
 /* A preempted task in the local queue of @cpu goes before ours, and only @cpu can put it back. */
 static __always_inline bool keeps_preempted(s32 cpu)
 {
-	return put_back == ARTIS_PUT_BACK_LAZY && cpu_of(cpu)->rt.in_rt;
+	return stays_local() && cpu_of(cpu)->rt.in_rt;
 }
 
 /* Would an RT1+ task of @rank run at once on @cpu? */

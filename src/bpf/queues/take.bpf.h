@@ -202,7 +202,7 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		empty_own(cpu);
 		c->gone = ARTIS_GONE_EMPTY;
 	}
-	if (put_back == ARTIS_PUT_BACK_HOLD) {
+	if (release) {
 		if (c->held && goes_on(c, cpu))
 			return;
 		if (unlikely(nr_late))

@@ -5,38 +5,29 @@ use std::fs;
 
 use scx_utils::compat;
 
-use crate::abi::PutBack;
 use crate::cli::PutBackChoice;
 
-/// Decides how tasks are put back on this kernel.
-pub fn put_back(choice: PutBackChoice) -> PutBack {
+/// Are tasks put back late from beneath a real-time task (docs/decisions/0003-put-back.md)?
+pub fn puts_back_lazily(choice: PutBackChoice) -> bool {
     let nohz_full = fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     let nohz_full = nohz_full.trim().trim_matches(['(', ')']).trim_start_matches("null");
-    if choice == PutBackChoice::Lazy && !nohz_full.is_empty() {
-        log::warn!(
-            "--put-back lazy waits for the tick, and CPUs {nohz_full} (nohz_full) have none while \
-             a real-time task runs: tasks may be stuck beneath it. Prefer --put-back eager"
-        );
-    }
-    decide_put_back(choice, can_reenqueue_anywhere(), nohz_full)
-}
-
-fn decide_put_back(choice: PutBackChoice, can_reenqueue: bool, nohz_full: &str) -> PutBack {
-    let lazy = match choice {
+    match choice {
         PutBackChoice::Auto => nohz_full.is_empty(),
         PutBackChoice::Eager => false,
-        PutBackChoice::Lazy => true,
-    };
-    match (lazy, can_reenqueue) {
-        (true, true) => PutBack::Lazy,
-        (true, false) => PutBack::Hold,
-        (false, true) => PutBack::Eager,
-        (false, false) => PutBack::Release,
+        PutBackChoice::Lazy if nohz_full.is_empty() => true,
+        PutBackChoice::Lazy => {
+            log::warn!(
+                "--put-back lazy waits for the tick, and CPUs {nohz_full} (nohz_full) have none \
+                 while a real-time task runs: tasks may be stuck beneath it. Prefer \
+                 --put-back eager"
+            );
+            true
+        }
     }
 }
 
-/// From 6.19 on, tasks can be put back from any context.
-fn can_reenqueue_anywhere() -> bool {
+/// From 6.19 on, tasks can be put back from any context; before, by ops.cpu_release only.
+pub fn can_reenqueue_anywhere() -> bool {
     compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false)
 }
 
@@ -99,23 +90,6 @@ pub fn ops_flags() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use PutBackChoice::{Auto, Eager, Lazy};
-
-    #[test]
-    fn put_back_follows_the_kernel_and_the_user() {
-        for (choice, can_reenqueue, nohz_full, expected) in [
-            (Auto, false, "", PutBack::Hold),
-            (Auto, false, "2-3", PutBack::Release),
-            (Auto, true, "", PutBack::Lazy),
-            (Auto, true, "2-3", PutBack::Eager),
-            (Eager, true, "", PutBack::Eager),
-            (Eager, false, "", PutBack::Release),
-            (Lazy, true, "2-3", PutBack::Lazy),
-            (Lazy, false, "2-3", PutBack::Hold),
-        ] {
-            assert_eq!(decide_put_back(choice, can_reenqueue, nohz_full), expected);
-        }
-    }
 
     #[test]
     fn versions_are_read() {

@@ -31,7 +31,6 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 
-use crate::abi::PutBack;
 use crate::cli::{Command, Opts};
 use crate::config::{CallTable, CpuSet};
 use crate::control;
@@ -138,7 +137,7 @@ fn check(opts: &Opts) -> Result<(), Failure> {
         findings.extend(setup.warnings.iter().map(warn));
     }
     if let (Some(setup), None) = (&setup, preflight::errors(&findings)) {
-        findings.push(try_load(setup, kernel::put_back(opts.put_back)));
+        findings.push(try_load(setup, kernel::puts_back_lazily(opts.put_back)));
     }
     let mut stdout = std::io::stdout();
     for finding in &findings {
@@ -150,10 +149,10 @@ fn check(opts: &Opts) -> Result<(), Failure> {
     }
 }
 
-fn try_load(setup: &Setup, put_back: PutBack) -> Finding {
+fn try_load(setup: &Setup, put_back_lazy: bool) -> Finding {
     let subject = "load";
     scx_utils::try_set_rlimit_infinity();
-    match Loaded::new(setup, put_back, &mut MaybeUninit::uninit()) {
+    match Loaded::new(setup, put_back_lazy, &mut MaybeUninit::uninit()) {
         Ok(_) => {
             Finding::new(Severity::Ok, subject, "the kernel's verifier takes the BPF programs")
         }

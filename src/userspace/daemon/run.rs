@@ -26,7 +26,6 @@ use super::signals::{self, Told};
 use super::starvation::Relief;
 use super::watcher::{self, Ticks, Watcher};
 use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
-use crate::abi::PutBack;
 use crate::cli::Opts;
 use crate::control::{self, Asked, Reply, Request};
 use crate::exit::Failure;
@@ -53,7 +52,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let mut classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
     classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
     let mut facts = fit_or_fail()?;
-    let put_back = kernel::put_back(opts.put_back);
+    let put_back_lazy = kernel::puts_back_lazily(opts.put_back);
 
     place::take(&setup);
     place::be_prompt();
@@ -98,7 +97,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         output: Output::new(opts),
         manager: Manager::new(),
         kernel: facts.release,
-        put_back,
+        put_back_lazy,
         relief,
         kernel_threads: KernelThreads::new(run_dir.kernel_threads()),
     };
@@ -119,7 +118,7 @@ struct Session {
     output: Output,
     manager: Manager,
     kernel: String,
-    put_back: PutBack,
+    put_back_lazy: bool,
     relief: Relief,
     kernel_threads: KernelThreads,
 }
@@ -128,7 +127,7 @@ impl Session {
     /// The scheduler from its load until the user or the kernel ends it.
     fn live(&mut self, setup: &mut Setup) -> Result<(), Failure> {
         let mut object = MaybeUninit::uninit();
-        let loaded = Loaded::new(setup, self.put_back, &mut object)?;
+        let loaded = Loaded::new(setup, self.put_back_lazy, &mut object)?;
         if !self.told.stop.is_empty() {
             return Ok(()); // not in charge yet: nothing to give back
         }

@@ -5,7 +5,6 @@ use std::ptr;
 
 use anyhow::{Context, Result};
 
-use crate::abi::PutBack;
 use crate::abi::skel::OpenBpfSkel;
 use crate::config::has_smt;
 use crate::daemon::kernel;
@@ -16,14 +15,15 @@ use crate::daemon::setup::Setup;
 ///
 /// # Errors
 /// When the BPF object lacks one of its maps.
-pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Result<()> {
+pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back_lazy: bool) -> Result<()> {
     let policy = skel.maps.data_policy_data.as_mut().context("the BPF object has no policy")?;
     policy.policy = setup.policy;
     let topology = skel.maps.data_topology_data.as_mut();
     topology.context("the BPF object has no topology")?.topology = *setup.topology;
 
     let rodata = skel.maps.rodata_data.as_mut().context("the BPF object has no constants")?;
-    rodata.put_back = put_back as u32;
+    rodata.put_back_lazy = put_back_lazy;
+    rodata.release = !kernel::can_reenqueue_anywhere();
     rodata.daemon_tgid = std::process::id().cast_signed();
     rodata.smt = has_smt(&setup.topology);
     rodata.dispatch_before_rt = kernel::dispatches_before_rt();
@@ -63,11 +63,11 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back: PutBack) -> Re
     ops.exit_dump_len = setup.exit_dump_len;
     ops.timeout_ms = setup.watchdog_ms.unwrap_or_else(kernel::default_watchdog_ms);
     ops.flags |= kernel::ops_flags();
-    if matches!(put_back, PutBack::Eager | PutBack::Lazy) {
+    if kernel::can_reenqueue_anywhere() {
         ops.cpu_release = ptr::null_mut(); // deprecated there; its work is done another way
     }
     log::info!(
-        "put back: {put_back:?}; returns of calls hooked: {hooks_returns}; scheduler flags {:#x}; watchdog {} ms",
+        "put back lazily: {put_back_lazy}; returns of calls hooked: {hooks_returns}; scheduler flags {:#x}; watchdog {} ms",
         ops.flags,
         ops.timeout_ms
     );

@@ -26,7 +26,7 @@ use super::exit_report::ExitReport;
 use super::plain::{Plain, run_with};
 use super::setup::Setup;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
-use crate::abi::{PutBack, artis_sample, artis_set_class, artis_walk};
+use crate::abi::{artis_sample, artis_set_class, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
 use news::Herald;
@@ -59,7 +59,7 @@ impl<'obj> Loaded<'obj> {
     /// When libbpf or the verifier refuses; broken BTF is named as the cause.
     pub fn new(
         setup: &Setup,
-        put_back: PutBack,
+        put_back_lazy: bool,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Self> {
         let builder = BpfSkelBuilder::default();
@@ -67,7 +67,7 @@ impl<'obj> Loaded<'obj> {
         let mut skel = scx_ops_open!(builder, object, artis_ops, open_opts)?;
         // it follows CPUs that go and come by itself
         skel.struct_ops.artis_ops_mut().hotplug_seq = 0;
-        constants::write(&mut skel, setup, put_back)?;
+        constants::write(&mut skel, setup, put_back_lazy)?;
         Ok(Self { skel: scx_ops_load!(skel, artis_ops, uei)? })
     }
 
