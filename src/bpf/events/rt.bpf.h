@@ -17,6 +17,22 @@ static __always_inline u64 woken_at(const struct rq *rq)
 					      scx_bpf_now(); /* which has another base */
 }
 
+/* From 6.19: what has not run yet in the local queue of this CPU goes, too, unless a tick does it. */
+static __always_inline void put_back_local(void)
+{
+	if (!release && !put_back_lazy && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+		scx_bpf_reenqueue_local_from_anywhere();
+}
+
+/* A real-time task takes this CPU from the idle task, for which ops.select_cpu may have chosen it. */
+static __noinline void rt_begins(struct artis_cpu *c, s32 cpu)
+{
+	rt_switch(c, cpu, true, scx_bpf_now());
+	put_back_local();
+	if (release && c->kind == ARTIS_CPU_NRT && in_charge)
+		offer(c, cpu);
+}
+
 /* From the idle task; from ext tasks, see ops.stopping and ops.running. No hook of context switches:
  * each switch between ext tasks would pay for it. */
 void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
@@ -24,7 +40,7 @@ void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 	struct artis_cpu *c = cpu_of(cpu);
 
 	if (!idle && has_rt_task(cpu))
-		rt_switch(c, cpu, true, scx_bpf_now());
+		rt_begins(c, cpu);
 	else if (idle && c->rt.in_rt)
 		rt_switch(c, cpu, false, scx_bpf_now());
 }

@@ -57,8 +57,12 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		return t->nrt_cpu;
 	join(p, t, queue, group_of(cpu), true);
 	count_exempt(p, t);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(t, group_of(cpu)), 0);
-	count_why(t, ARTIS_STAT_PLACE_IDLE);
+	if (release) { /* from the local queue it could not leave if a real-time task came first */
+		insert(p, t, queue, group_of(cpu), slice_nrt(t, group_of(cpu)), 0);
+	} else {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(t, group_of(cpu)), 0);
+		count_why(t, ARTIS_STAT_PLACE_IDLE);
+	}
 	return cpu;
 }
 
@@ -277,8 +281,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 		if (runnable && is_put_back(c, rq)) {
 			scx_bpf_task_set_slice(p, 0); /* the kernel calls ops.enqueue */
 			count(ARTIS_STAT_REENQUEUE);
-			if (!release && unlikely(rq->scx.local_dsq.nr))
-				scx_bpf_reenqueue_local_from_anywhere();
+			put_back_local();
 		}
 	}
 	stops(p, c, cpu, runnable);

@@ -97,6 +97,7 @@ fn runs(scope: Scope, kernel: &str) -> bool {
     match scope {
         Scope::Floor => kernel == "floor",
         Scope::Everywhere => true,
+        Scope::NotRt => kernel != KERNELS[1],
         Scope::Named => named,
         _ if nightly() => true,
         Scope::Both => KERNELS[..2].contains(&kernel),

@@ -7,6 +7,7 @@ mod adopt;
 mod adopt_pi;
 mod adopt_storm;
 mod balance;
+mod beneath;
 mod bodies;
 mod churn;
 mod contained;
@@ -125,6 +126,8 @@ fn enough(number: u64, least: u64, what: &str) -> Result<()> {
 pub enum Scope {
     /// All of them.
     Everywhere,
+    /// All but the one with PREEMPT_RT.
+    NotRt,
     /// The first two kernels of the list: without and with PREEMPT_RT.
     Both,
     /// The first kernel of the list.
@@ -234,6 +237,7 @@ pub const ALL: &[Scenario] = &[
     service::SERVICE,
     service::SERVICE_FAILS,
     hog::HOG_LOAD,
+    beneath::WOKEN_BENEATH,
     hog::PUT_BACK,
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,
