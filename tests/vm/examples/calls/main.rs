@@ -9,11 +9,13 @@
 //! and back is. What two readings cost without a call between them is subtracted.
 //!
 //! A second table has doors that scx_artis does not watch (docs/doors.md), see `doors`.
-//! `calls TIMES NAME` prints those of its rows that want a process of their own.
+//! `calls TIMES NAME` prints those of its rows that want a process of their own, `calls TIMES
+//! interrupts` those that want a guest with two CPUs.
 
 mod alone;
 mod doors;
 mod figures;
+mod other;
 mod ring;
 
 use std::io::Error;
@@ -57,7 +59,10 @@ fn quiet_fd() -> i32 {
 fn main() {
     let times = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(2000);
     if let Some(what) = std::env::args().nth(2) {
-        return alone::print(&what, times);
+        return match what.as_str() {
+            other::NAME => other::print(times),
+            _ => alone::print(&what, times),
+        };
     }
     // SAFETY: plain integers; timers then expire when they are asked to.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
