@@ -8,14 +8,19 @@
 //! time: the sleep itself, the idle CPU and interrupts are not in it; the way to sleep
 //! and back is. What two readings cost without a call between them is subtracted.
 //!
-//! A second table has doors that scx_artis does not watch (docs/doors.md): exceptions, up to
-//! the first instruction of the handler of the signal that the kernel makes of each, and how
-//! long FUTEX_WAKE_BITSET holds the lock of a bucket in which many wait, of which it wakes none.
+//! A second table has doors that scx_artis does not watch (docs/doors.md), see `doors`.
+//! `calls TIMES NAME` prints those of its rows that want a process of their own, `calls TIMES
+//! interrupts` those that want a guest with two CPUs.
 
-use std::arch::asm;
+mod alone;
+mod doors;
+mod figures;
+mod other;
+mod ring;
+
 use std::io::Error;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
+use figures::{head, measure, row};
 use libc::{c_long, epoll_event, pollfd, timespec};
 
 /// Arguments of a system call; addresses are of things that live as long as the call.
@@ -39,28 +44,6 @@ fn raw(call: c_long, args: CallArgs) -> c_long {
     unsafe { libc::syscall(call, args[0], args[1], args[2], args[3]) }
 }
 
-/// A clock, in ns.
-fn now(clock: libc::clockid_t) -> i64 {
-    let mut t = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: t is a valid timespec.
-    unsafe { libc::clock_gettime(clock, &raw mut t) };
-    t.tv_sec * 1_000_000_000 + t.tv_nsec
-}
-
-/// Time of `times` runs, ascending, after some to warm up.
-fn measure(times: usize, clock: libc::clockid_t, mut run: impl FnMut()) -> Vec<i64> {
-    let mut all: Vec<i64> = (0..times + times / 10 + 1)
-        .map(|_| {
-            let began = now(clock);
-            run();
-            now(clock) - began
-        })
-        .collect();
-    all.drain(..=times / 10);
-    all.sort_unstable();
-    all
-}
-
 fn addr<T>(of: &T) -> usize {
     std::ptr::from_ref(of).addr()
 }
@@ -75,6 +58,12 @@ fn quiet_fd() -> i32 {
 
 fn main() {
     let times = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(2000);
+    if let Some(what) = std::env::args().nth(2) {
+        return match what.as_str() {
+            other::NAME => other::print(times),
+            _ => alone::print(&what, times),
+        };
+    }
     // SAFETY: plain integers; timers then expire when they are asked to.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 
@@ -186,82 +175,5 @@ fn main() {
         );
     }
     println!("pause, rt_sigsuspend: not measured, only a signal ends them");
-    doors(times);
-}
-
-fn head(class: &str, what: &str) {
-    println!("{class:<9} {what:<31} {:>8} {:>8} {:>8} {:>8}", "min", "median", "99 %", "max");
-}
-
-/// `nothing`: the same without what is measured.
-fn row(class: &str, what: &str, nothing: &[i64], all: &[i64]) {
-    let at = |i: usize| all[i.min(all.len() - 1)] - nothing[nothing.len() / 2];
-    let (median, p99) = (at(all.len() / 2), at(all.len() * 99 / 100));
-    println!("{class:<9} {what:<31} {:>8} {median:>8} {p99:>8} {:>8}", at(0), at(all.len()));
-}
-
-/// When a handler began.
-static HANDLED_NS: AtomicI64 = AtomicI64::new(0);
-/// Bytes of the instruction that it has to skip.
-static SKIP: AtomicI64 = AtomicI64::new(0);
-/// Many wait for it to change.
-static WORD: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn handle(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    HANDLED_NS.store(now(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
-    // SAFETY: the third argument of a handler with SA_SIGINFO is the context that it goes back to.
-    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    registers[libc::REG_RIP as usize] += SKIP.load(Ordering::Relaxed);
-}
-
-fn doors(times: usize) {
-    const WAITERS: usize = 1000;
-    // SAFETY: all zero is a valid sigaction, and the handler makes no call that may not be made in one.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handle as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO;
-        for signal in [libc::SIGILL, libc::SIGTRAP, libc::SIGFPE, libc::SIGSEGV] {
-            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-        }
-    }
-    let nothing = measure(times, libc::CLOCK_MONOTONIC, || ());
-    head("door", "");
-    // SAFETY: each raises one exception, whose handler skips what the kernel would run again.
-    let exceptions: [(&str, i64, fn()); 5] = [
-        ("#UD, ud2", 2, || unsafe { asm!("ud2") }),
-        ("#BP, int3", 0, || unsafe { asm!("int3") }),
-        ("#DB, int1", 0, || unsafe { asm!(".byte 0xf1") }),
-        ("#GP, hlt", 1, || unsafe { asm!("hlt") }),
-        ("#DE, div by 0", 2, || unsafe {
-            asm!("div ecx", in("ecx") 0, inout("eax") 1 => _, inout("edx") 0 => _);
-        }),
-    ];
-    for (what, skip, raise) in exceptions {
-        SKIP.store(skip, Ordering::Relaxed);
-        let mut all: Vec<i64> = (0..times)
-            .map(|_| {
-                let began = now(libc::CLOCK_MONOTONIC);
-                raise();
-                HANDLED_NS.load(Ordering::Relaxed) - began
-            })
-            .collect();
-        all.sort_unstable();
-        row("exception", what, &nothing, &all);
-    }
-
-    let call = || {
-        // SAFETY: the word lives as long as the program; FUTEX_WAKE_BITSET, private, of bit 1.
-        unsafe { libc::syscall(libc::SYS_futex, WORD.as_ptr(), 0x8a, WAITERS, 0, 0, 2u32) };
-    };
-    row("futex", "wake of none, none wait", &nothing, &measure(times, libc::CLOCK_MONOTONIC, call));
-    for _ in 0..WAITERS {
-        let wait = || {
-            // SAFETY: as above; FUTEX_WAIT_BITSET, private, of bit 0.
-            unsafe { libc::syscall(libc::SYS_futex, WORD.as_ptr(), 0x89, 0, 0, 0, 1u32) };
-        };
-        std::thread::Builder::new().stack_size(64 << 10).spawn(wait).expect("a thread");
-    }
-    std::thread::sleep(std::time::Duration::from_secs(2)); // until they wait
-    row("futex", "wake of none, 1000 wait", &nothing, &measure(times, libc::CLOCK_MONOTONIC, call));
+    doors::print(times);
 }
