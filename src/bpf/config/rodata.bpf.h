@@ -17,7 +17,7 @@ static __always_inline bool stays_local(void)
 const volatile bool dispatch_before_rt; /* to 6.18: ops.dispatch runs before the rt classes pick */
 const volatile bool smt; /* some core has several threads */
 const volatile s32 daemon_tgid;
-u32 nr_groups; /* groups of CPUs; each has an NRT CPU */
+u32 nr_groups; /* groups of CPUs, of all partitions so far: tasks may wait in one that is empty */
 u32 partition_gen; /* incremented with each new partition: tasks look at their affinity again */
 
 UEI_DEFINE(uei);

@@ -46,12 +46,12 @@ void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 }
 
 /* The real-time task on RT CPU @c, loose or after such a task, has run until now. Returns 0. */
-__noinline int note_loose(struct artis_cpu *c __arg_nonnull)
+__noinline int note_loose(struct artis_cpu *c __arg_nonnull, bool loose)
 {
 	u64 now = scx_bpf_now();
 	u64 since = artis_before(c->rt.since_ns, c->noted_ns) ? c->noted_ns : c->rt.since_ns;
 
-	if (is_loose(bpf_get_current_task_btf()))
+	if (loose)
 		c->loose_ns += now - since;
 	c->noted_ns = now;
 	return 0;
@@ -60,12 +60,16 @@ __noinline int note_loose(struct artis_cpu *c __arg_nonnull)
 /* At a tick of @p, the current task, and when it stops. */
 static __always_inline void note_rt(struct artis_cpu *c, const struct task_struct *p)
 {
+	bool loose;
+
 	c->rt_pid = p->pid;
 	c->rt_policy = p->policy;
 	__builtin_memcpy(c->rt_comm, p->comm, sizeof(c->rt_comm));
-	if (c->kind == ARTIS_CPU_RT && c->rt.in_rt &&
-	    unlikely(c->loose_ns || is_loose(bpf_get_current_task_btf())))
-		note_loose(c);
+	if (c->kind != ARTIS_CPU_RT || !c->rt.in_rt)
+		return;
+	loose = is_loose(bpf_get_current_task_btf());
+	if (unlikely(loose) || unlikely(c->loose_ns))
+		note_loose(c, loose);
 }
 
 SEC("fentry/put_prev_task_rt")
