@@ -5,16 +5,17 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::libbpf_sys::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
+use libbpf_rs::libbpf_sys::PERF_COUNT_SW_CPU_CLOCK;
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags};
 
 use crate::classes;
 use crate::cpus::Cpus;
+use crate::event::software;
 use crate::guest::{self, PATIENCE, until};
 use crate::shared;
 use crate::skeleton;
@@ -266,7 +267,8 @@ impl Auditor {
         guest::write("/proc/sys/kernel/perf_event_max_sample_rate", "1000000000")?;
         let mut clocks = Vec::new();
         for cpu in online.iter() {
-            let clock = clock(cpu, period)?;
+            // also while the CPU is idle
+            let clock = software(PERF_COUNT_SW_CPU_CLOCK, cpu, period.as_nanos().try_into()?)?;
             clocks.push(skel.progs.look.attach_perf_event(clock.as_raw_fd())?);
             std::mem::forget(clock); // the link closes it
         }
@@ -307,31 +309,6 @@ impl Auditor {
         findings.sort_by_key(|f| (f.rule, std::cmp::Reverse(f.times)));
         Ok(Report { findings, looks: looks.unwrap_or(0), longest: longest.to_vec() })
     }
-}
-
-/// An event that comes on this CPU each `period`, also while it is idle.
-fn clock(cpu: u32, period: Duration) -> Result<OwnedFd> {
-    let mut attr = perf_event_attr {
-        type_: PERF_TYPE_SOFTWARE,
-        size: size_of::<perf_event_attr>().try_into()?,
-        config: PERF_COUNT_SW_CPU_CLOCK.into(),
-        ..Default::default()
-    };
-    attr.__bindgen_anon_1.sample_period = period.as_nanos().try_into()?;
-    // SAFETY: attr is initialized and outlives the call; the rest are plain integers.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attr,
-            -1,
-            libc::c_int::try_from(cpu)?,
-            -1,
-            libbpf_rs::libbpf_sys::PERF_FLAG_FD_CLOEXEC,
-        )
-    };
-    ensure!(fd >= 0, "perf_event_open: {}", std::io::Error::last_os_error());
-    // SAFETY: a descriptor that the kernel has just given to us.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd.try_into()?) })
 }
 
 /// The bytes of struct aud_key and struct aud_finding.

@@ -12,6 +12,8 @@ pub mod classes;
 pub mod cpus;
 pub mod daemon;
 pub mod entries;
+pub mod event;
+pub mod faults;
 pub mod figure;
 pub mod forge;
 pub mod guest;

@@ -8,12 +8,15 @@
 //! time: the sleep itself, the idle CPU and interrupts are not in it; the way to sleep
 //! and back is. What two readings cost without a call between them is subtracted.
 //!
-//! A second table has doors that scx_artis does not watch (docs/doors.md), see `doors`.
+//! A second table has page faults, without and with the hooks that could watch them (`faults`).
+//!
+//! A third table has doors that scx_artis does not watch (docs/doors.md), see `doors`.
 //! `calls TIMES NAME` prints those of its rows that want a process of their own, `calls TIMES
 //! interrupts` those that want a guest with two CPUs.
 
 mod alone;
 mod doors;
+mod faults;
 mod figures;
 mod other;
 mod ring;
@@ -114,7 +117,7 @@ fn main() {
             libc::SYS_clock_getres,
             [clock(libc::CLOCK_MONOTONIC), o, 0, 0],
         ),
-        harmless("sched_yield, nobody waits", libc::SYS_sched_yield, [0; 4]),
+        harmless("sched_yield, no other task", libc::SYS_sched_yield, [0; 4]),
         sleeping("nanosleep 1 ns", libc::SYS_nanosleep, [addr(&ns1), 0, 0, 0]),
         sleeping("nanosleep 100 us", libc::SYS_nanosleep, [addr(&us100), 0, 0, 0]),
         sleeping(
@@ -175,5 +178,6 @@ fn main() {
         );
     }
     println!("pause, rt_sigsuspend: not measured, only a signal ends them");
+    faults::print(times);
     doors::print(times);
 }
