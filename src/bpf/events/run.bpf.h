@@ -38,6 +38,7 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 {
 	struct artis_task *t = task_of(p);
 	struct artis_facts f = { .cpu = prev_cpu };
+	u64 slice_ns;
 	u32 queue;
 	s32 cpu;
 
@@ -57,12 +58,12 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		return t->nrt_cpu;
 	join(p, t, queue, group_of(cpu), true);
 	count_exempt(p, t);
-	if (release) { /* from the local queue it could not leave if a real-time task came first */
-		insert(p, t, queue, group_of(cpu), slice_nrt(t, group_of(cpu)), 0);
-	} else {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_nrt(t, group_of(cpu)), 0);
-		count_why(t, ARTIS_STAT_PLACE_IDLE);
-	}
+	slice_ns = slice_nrt(t, group_of(cpu));
+	if (release) /* from the local queue it could not leave if a real-time task came first */
+		insert_as_is(p, t, queue, group_of(cpu), slice_ns, 0);
+	else
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
+	count_why(t, ARTIS_STAT_PLACE_IDLE);
 	return cpu;
 }
 

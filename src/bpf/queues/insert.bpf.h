@@ -49,11 +49,17 @@ __noinline u32 group_for(const struct artis_facts *f __arg_nonnull, u32 queue, u
 	return artis_log2(groups & -groups) & (ARTIS_MAX_GROUPS - 1);
 }
 
-static __always_inline void insert(struct task_struct *p, struct artis_task *t, u32 queue,
-				   u32 where, u64 slice_ns, u64 enq_flags)
+static __always_inline void insert_as_is(struct task_struct *p, struct artis_task *t, u32 queue,
+					 u32 where, u64 slice_ns, u64 enq_flags)
 {
 	t->slice_rt = false;
 	scx_bpf_dsq_insert_vtime(p, dsq_of(queue, where), slice_ns, order_of(t), enq_flags);
+}
+
+static __always_inline void insert(struct task_struct *p, struct artis_task *t, u32 queue,
+				   u32 where, u64 slice_ns, u64 enq_flags)
+{
+	insert_as_is(p, t, queue, where, slice_ns, enq_flags);
 	count_why(t, queue == ARTIS_QUEUE_OWN	? ARTIS_STAT_PLACE_OWN :
 		     queue == ARTIS_QUEUE_BOUND ? ARTIS_STAT_PLACE_BOUND :
 						  ARTIS_STAT_PLACE_CALM);
