@@ -189,10 +189,16 @@ impl<'a> Machine<'a> {
         }
         let facts = self.facts(task, nrt, true);
         let prefers_rt = self.is_rt1(task) && self.may_use_rt(&facts);
-        // ops.select_cpu: straight to an idle NRT CPU
+        // ops.select_cpu: straight to an idle NRT CPU; to 6.18 that CPU has to look for it
         let idle = self.idle_for(task, BOUND, self.scene.group(nrt));
         if let Some(cpu) = idle.filter(|_| !prefers_rt && facts.nrt_groups != 0) {
-            self.state.cpu[cpu].curr = Some(task);
+            if self.scene.put_back == PutBack::Held {
+                let (queue, group) = (self.queue_of(&facts), self.scene.group(cpu));
+                self.queue(queue, group).push(task);
+                self.state.cpu[cpu].kicked = true;
+            } else {
+                self.state.cpu[cpu].curr = Some(task);
+            }
             return;
         }
         self.enqueue(task, nrt, true, false, false);
@@ -219,7 +225,13 @@ impl<'a> Machine<'a> {
     /// A real-time task takes `cpu`; what runs there is put back, at once or by a later tick.
     pub fn rt_comes(&mut self, cpu: usize) {
         self.state.cpu[cpu].busy = true;
-        let Some(task) = self.state.cpu[cpu].curr.take() else { return };
+        let Some(task) = self.state.cpu[cpu].curr.take() else {
+            // ops.update_idle: what ops.select_cpu has queued for it
+            if self.scene.put_back == PutBack::Held && !self.scene.is_rt(cpu) {
+                self.offer(cpu);
+            }
+            return;
+        };
         if self.planted(Plant::Lost) {
             return;
         }
