@@ -117,9 +117,10 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
     pause(5.0);
     block(rt_cpu)?;
     workers.freeze(true)?;
-    let all_after = all()?;
     pause(3.0);
     let after = viewer.last()?;
+    // later: an eviction happens before it is told of its task
+    let all_after = all()?;
     let (before, after) = (tasks(&before)?, tasks(&after)?);
     let (mut sums, mut kinds, mut evicted) = ([0; 2], [0; 2], 0);
     for i in 0..workers.len() {
