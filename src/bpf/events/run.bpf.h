@@ -272,10 +272,9 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 	if (rq && has_rt(rq)) {
 		if (!c->rt.in_rt)
 			rt_switch(c, cpu, true, woken_at(rq));
-		if (runnable && goes_beneath(c)) {
+		if (runnable && goes_beneath(c) && (!release || can_be_held(p, rq))) {
 			c->beneath_pid = p->pid;
-			/* a thread that exits loses its id before it stops for good */
-			if (release && !rq->scx.local_dsq.nr && !(p->flags & PF_EXITING))
+			if (release)
 				hold(c, p);
 			return;
 		}

@@ -7,6 +7,12 @@
 #pragma once
 #include "insert.bpf.h"
 
+/* Can @p be held? A thread that exits loses its id before it stops for good. */
+static __always_inline bool can_be_held(const struct task_struct *p, const struct rq *rq)
+{
+	return likely(!rq->scx.local_dsq.nr) && likely(!(p->flags & PF_EXITING));
+}
+
 /* Does the task on @c leave its account open? Not on a CPU that goes: where it is not active, the
  * kernel gives what it puts back a slice, which is to be set anew. */
 static __always_inline bool goes_beneath(const struct artis_cpu *c)
