@@ -38,7 +38,7 @@ __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kin
 	return cpu;
 }
 
-/* That of the last run (caches) if it is idle, NRT CPUs only. */
+/* Claims an idle NRT CPU, < 0: none. That of the last run (caches) if it is in @group, else another. */
 static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_task *t, u32 group)
 {
 	s32 cpu = t->nrt_cpu;

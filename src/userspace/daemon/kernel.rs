@@ -11,18 +11,20 @@ use crate::cli::PutBackChoice;
 pub fn puts_back_lazily(choice: PutBackChoice) -> bool {
     let nohz_full = fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     let nohz_full = nohz_full.trim().trim_matches(['(', ')']).trim_start_matches("null");
+    if choice == PutBackChoice::Lazy && !nohz_full.is_empty() {
+        log::warn!(
+            "--put-back lazy waits for the tick, and CPUs {nohz_full} (nohz_full) have none while \
+             a real-time task runs: tasks may be stuck beneath it. Prefer --put-back eager"
+        );
+    }
+    decide_lazily(choice, nohz_full)
+}
+
+fn decide_lazily(choice: PutBackChoice, nohz_full: &str) -> bool {
     match choice {
         PutBackChoice::Auto => nohz_full.is_empty(),
         PutBackChoice::Eager => false,
-        PutBackChoice::Lazy if nohz_full.is_empty() => true,
-        PutBackChoice::Lazy => {
-            log::warn!(
-                "--put-back lazy waits for the tick, and CPUs {nohz_full} (nohz_full) have none \
-                 while a real-time task runs: tasks may be stuck beneath it. Prefer \
-                 --put-back eager"
-            );
-            true
-        }
+        PutBackChoice::Lazy => true,
     }
 }
 
@@ -90,6 +92,21 @@ pub fn ops_flags() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use PutBackChoice::{Auto, Eager, Lazy};
+
+    #[test]
+    fn put_back_follows_the_kernel_and_the_user() {
+        for (choice, nohz_full, expected) in [
+            (Auto, "", true),
+            (Auto, "2-3", false),
+            (Eager, "", false),
+            (Eager, "2-3", false),
+            (Lazy, "", true),
+            (Lazy, "2-3", true),
+        ] {
+            assert_eq!(decide_lazily(choice, nohz_full), expected, "{choice:?} {nohz_full}");
+        }
+    }
 
     #[test]
     fn versions_are_read() {

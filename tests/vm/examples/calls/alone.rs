@@ -47,7 +47,7 @@ fn add_filter(mut program: Vec<sock_filter>) -> bool {
     added
 }
 
-/// A harmless call with no filter, with one whose answer the kernel remembers, and with as many
+/// A harmless call with no filter, with one of which the kernel remembers the answer, and with as many
 /// of `instruction` as it takes.
 fn seccomp(times: usize, what: &str, instruction: sock_filter) {
     const LONGEST: usize = 4096; // BPF_MAXINSNS
@@ -83,7 +83,7 @@ fn seccomp(times: usize, what: &str, instruction: sock_filter) {
     println!("seccomp: {filters} filters, bpf_jit_enable {}", jit.trim());
 }
 
-/// As the kernel's struct rseq was at first, whose size it takes ever since.
+/// As the kernel's struct rseq was at first, a size that it has accepted ever since.
 #[repr(C, align(32))]
 struct Area {
     cpu_id_start: u32,

@@ -66,7 +66,7 @@ pub fn print(times: usize) {
     let nothing = measure(times, libc::CLOCK_MONOTONIC, || ());
     head("door", "");
     handle_exceptions();
-    // SAFETY: each raises one exception, whose handler skips what the kernel would run again.
+    // SAFETY: each raises one exception; its handler skips what the kernel would run again.
     let exceptions: [(&str, i64, fn()); 5] = [
         ("#UD, ud2", UNDEFINED_BYTES, undefined),
         ("#BP, int3", 0, || unsafe { asm!("int3") }),

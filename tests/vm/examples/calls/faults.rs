@@ -2,14 +2,13 @@
 //! What a page fault takes, and how much more of it with a hook: touches of pages that are not there.
 
 use std::io::Error;
-use std::ptr::null_mut;
 
 use artis_vm::faults::{Hook, Way};
 
 use crate::figures::{head, measure, row};
+use crate::other::{PAGE, map, unmap};
 
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
-const PAGE: usize = 4096;
 
 pub fn print(times: usize) {
     head("fault", "");
@@ -33,12 +32,9 @@ pub fn print(times: usize) {
 
 /// Times of touches of one new page each, ascending.
 fn touches(times: usize) -> Vec<i64> {
-    let bytes = 2 * (times + 1) * PAGE; // more than `measure` runs
-    let (access, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: new memory, where there is none.
-    let at = unsafe { libc::mmap(null_mut(), bytes, access, flags, -1, 0) };
-    assert_ne!(at, libc::MAP_FAILED, "mmap: {}", Error::last_os_error());
+    let pages = 2 * (times + 1); // more than `measure` runs
+    let bytes = pages * PAGE;
+    let at = map(pages, 0) as *mut libc::c_void;
     // SAFETY: of the mapping just made; one page at a time, not a huge one.
     let small = unsafe { libc::madvise(at, bytes, libc::MADV_NOHUGEPAGE) };
     assert_eq!(small, 0, "madvise: {}", Error::last_os_error());
@@ -49,8 +45,6 @@ fn touches(times: usize) -> Vec<i64> {
         unsafe { at.cast::<u8>().add(next).write_volatile(1) };
         next += PAGE;
     });
-    // SAFETY: the mapping just made, and of no other use.
-    let done = unsafe { libc::munmap(at, bytes) };
-    assert_eq!(done, 0, "munmap: {}", Error::last_os_error());
+    unmap(at.addr(), pages);
     all
 }

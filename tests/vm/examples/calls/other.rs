@@ -20,7 +20,7 @@ use crate::figures::{head, measure, now, row};
 pub const NAME: &str = "interrupts";
 
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 /// More than tlb_single_page_flush_ceiling: the whole TLB is flushed.
 const PAGES: usize = 64;
 
@@ -44,7 +44,7 @@ pub fn print(times: usize) {
     let reading = measure(times, CLOCK, || ());
     for (pages, what) in MUNMAPS {
         let turn = |_| {
-            let (at, began) = (map(pages), now(CLOCK));
+            let (at, began) = (map(pages, libc::MAP_POPULATE), now(CLOCK));
             unmap(at, pages);
             now(CLOCK) - began
         };
@@ -69,7 +69,7 @@ pub fn print(times: usize) {
     let all = interrupted("CAL", times, || sent(times, || 0, call));
     row("interrupt", "membarrier, private expedited", &nothing, &all);
     for (pages, what) in MUNMAPS {
-        let sent = || sent(times, || map(pages), |at| unmap(at, pages));
+        let sent = || sent(times, || map(pages, libc::MAP_POPULATE), |at| unmap(at, pages));
         row("interrupt", what, &nothing, &interrupted("TLB", times, sent));
     }
     BEGAN_NS.store(LAST, Ordering::SeqCst);
@@ -137,17 +137,17 @@ fn sent(times: usize, prepare: impl Fn() -> usize, call: impl Fn(usize)) -> Vec<
     all
 }
 
-/// The address of new pages that are in the page table.
-fn map(pages: usize) -> usize {
+/// The address of new pages; with MAP_POPULATE as `more`, they are in the page table.
+pub fn map(pages: usize, more: libc::c_int) -> usize {
     let (access, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
-    let flags = private | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    let flags = private | libc::MAP_ANONYMOUS | more;
     // SAFETY: new memory, where there is none.
     let at = unsafe { libc::mmap(null_mut(), pages * PAGE, access, flags, -1, 0) };
     assert_ne!(at, libc::MAP_FAILED, "mmap: {}", Error::last_os_error());
     at.addr()
 }
 
-fn unmap(at: usize, pages: usize) {
+pub fn unmap(at: usize, pages: usize) {
     // SAFETY: from `map`, and of no other use.
     let done = unsafe { libc::munmap(at as *mut libc::c_void, pages * PAGE) };
     assert_eq!(done, 0, "munmap: {}", Error::last_os_error());
