@@ -16,7 +16,30 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 	return cast_mask(mask);
 }
 
-/* Claims an idle CPU of @kind, @group before others, < 0: none. SMT: idle cores first. */
+#define ARTIS_SMT_LOOKS 8 /* idle CPUs that are looked at for one on a core of its own */
+
+/* Claims an idle CPU of @in on whose core no real-time task runs, < 0: none was found. */
+static __always_inline s32 pick_unshared(const struct cpumask *in)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	s32 picked = -EBUSY;
+	u32 cpu, i;
+
+	bpf_for(i, 0, ARTIS_SMT_LOOKS) {
+		cpu = bpf_cpumask_any_and_distribute(idle, in);
+		if (cpu >= policy.nr_cpus)
+			break;
+		if (!shares_core(cpu) && scx_bpf_test_and_clear_cpu_idle(cpu)) {
+			picked = cpu;
+			break;
+		}
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	return picked;
+}
+
+/* Claims an idle CPU of @kind, @group before others, < 0: none. SMT: idle cores first, then those
+ * without a real-time task. */
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
 	struct bpf_cpumask *of;
@@ -29,6 +52,8 @@ __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kin
 		in = of ? allowed_of(p, of, all) : NULL;
 		if (in && smt)
 			cpu = scx_bpf_pick_idle_cpu(in, SCX_PICK_IDLE_CORE);
+		if (in && smt && cpu < 0)
+			cpu = pick_unshared(in);
 		if (in && cpu < 0)
 			cpu = scx_bpf_pick_idle_cpu(in, 0);
 		if (likely(nr_groups < 2))
