@@ -7,10 +7,11 @@
 #pragma once
 #include "insert.bpf.h"
 
-/* Can @p be held? A thread that exits loses its id before it stops for good. */
+/* Can @p be held? A thread that exits loses its id before it stops for good. Without a slice it has
+ * had its turn: a real-time task that wakes with each tick would have it go on without end. */
 static __always_inline bool can_be_held(const struct task_struct *p, const struct rq *rq)
 {
-	return likely(!rq->scx.local_dsq.nr) && likely(!(p->flags & PF_EXITING));
+	return p->scx.slice && likely(!rq->scx.local_dsq.nr) && likely(!(p->flags & PF_EXITING));
 }
 
 /* Does the task on @c leave its account open? Not on a CPU that goes: where it is not active, the

@@ -11,8 +11,8 @@ use clap::Args;
 use nix::sched::sched_getcpu;
 
 use crate::cpus::Cpus;
-use crate::work::monotonic_ns;
-use crate::worker::{lock_memory, set_fifo, sleep_until};
+use crate::work::{monotonic_ns, sleep_until};
+use crate::worker::{lock_memory, set_fifo};
 
 /// What it does.
 #[derive(Args, Clone, Debug)]

@@ -12,12 +12,19 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::waitpid;
-use nix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_getres, clock_gettime, clock_nanosleep};
 use nix::unistd::{ForkResult, fork};
 
 /// The monotonic clock in nanoseconds.
 pub fn monotonic_ns() -> Result<u64> {
     Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.num_nanoseconds().unsigned_abs())
+}
+
+/// Sleeps until this time of the monotonic clock.
+pub(crate) fn sleep_until(ns: u64) -> Result<()> {
+    let until = Duration::from_nanos(ns).into();
+    Ok(clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until)
+        .map(drop)?)
 }
 
 /// A unit of computing, well below a millisecond.
@@ -34,6 +41,19 @@ pub fn compute() {
 pub(crate) fn call() -> Result<()> {
     fs::metadata("/proc/self/stat").context("stat")?;
     fs::write("/dev/null", b"x").context("write to /dev/null")?;
+    Ok(())
+}
+
+/// Around a tick, a task that the tick is to find on its CPU runs for this long before and after.
+const BESIDE_TICK_NS: u64 = 200_000;
+
+/// Runs while the kernel's next tick is due, and sleeps until then. All CPUs have theirs when the
+/// monotonic clock is a multiple of the period: tick_setup_device(), kernel/time/tick-common.c.
+pub(crate) fn pass_tick() -> Result<()> {
+    let period_ns = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE)?.num_nanoseconds().unsigned_abs();
+    let tick_ns = (monotonic_ns()? + BESIDE_TICK_NS).next_multiple_of(period_ns);
+    sleep_until(tick_ns - BESIDE_TICK_NS)?;
+    while monotonic_ns()? < tick_ns + BESIDE_TICK_NS {}
     Ok(())
 }
 

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::besiege;
 use crate::cpus::Cpus;
@@ -24,7 +23,7 @@ use crate::policy::{EXT, Policy};
 use crate::progress::Board;
 use crate::work::{
     Duty, Epoll, alarm, call, compute, compute_units, exec_once, fork_once, monotonic_ns,
-    read_tasks, thread_once, touch, units_in,
+    pass_tick, read_tasks, sleep_until, thread_once, touch, units_in,
 };
 
 /// What a worker does.
@@ -34,6 +33,8 @@ pub enum Kind {
     Spin,
     /// sleeps 2 ms, again and again
     Sleep,
+    /// runs while each tick is due, and sleeps between
+    Tick,
     /// enters the kernel all the time
     Call,
     /// waits for 1 ms for up to 16 events of epoll_wait(2), then for up to 17
@@ -237,6 +238,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
                 compute()
             }
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
+            Kind::Tick => pass_tick()?,
             Kind::Call => call()?,
             Kind::Epoll => [16, 17].into_iter().try_for_each(|most| epoll.wait(most))?,
             Kind::Reader => read_tasks()?,
@@ -280,13 +282,6 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
 pub const HOLD: Duration = Duration::from_millis(400);
 /// Period of [`Kind::Periodic`].
 const PERIODIC_NS: u64 = 5_000_000;
-
-/// Sleeps until this time of the monotonic clock.
-pub(crate) fn sleep_until(ns: u64) -> Result<()> {
-    let until = Duration::from_nanos(ns).into();
-    Ok(clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until)
-        .map(drop)?)
-}
 
 fn become_it(spec: &Spec, slot: usize) -> Result<()> {
     let comm = format!("art-{}-{slot}", format!("{:?}", spec.kind).to_lowercase());

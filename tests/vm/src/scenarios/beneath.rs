@@ -9,8 +9,8 @@ use nix::sys::prctl::set_timerslack;
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::policy::Policy;
+use crate::work::sleep_until;
 use crate::work::{compute, monotonic_ns};
-use crate::worker::sleep_until;
 
 /// Catches: a task that is sent to an idle CPU which a real-time task takes in the same moment, and
 /// waits for that one to end, since nothing takes it out of the local queue. On PREEMPT_RT a thread

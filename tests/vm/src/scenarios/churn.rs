@@ -116,12 +116,14 @@ fn storms(ctx: &Ctx) -> Result<Outcome> {
         Load::shell("while :; do true | cat | cat >/dev/null; (:) & wait; done")?,
         Load::shell("while :; do timeout -s KILL 0.05 sh -c 'while :; do (:); done'; done")?,
     ];
-    use Kind::{Exec, Fork, Sleep, Spin, Thread};
+    use Kind::{Exec, Fork, Sleep, Spin, Thread, Tick};
     let on =
         |cpus| [Spec::new(Fork).on(cpus), Spec::new(Thread).on(cpus), Spec::new(Exec).on(cpus)];
     let specs = [Spin, Spin, Sleep, Fork, Fork, Exec, Exec, Thread, Thread].map(Spec::new);
-    let mut workers =
-        Workers::start("storm", specs.into_iter().chain(on(ctx.rt)).chain(on(ctx.nrt)))?;
+    // each CPU has a task that preempts others wherever they are, also on their way out
+    let fifo = ctx.all().iter().map(|cpu| Spec::new(Tick).fifo(50).on(Cpus::one(cpu)));
+    let specs = specs.into_iter().chain(on(ctx.rt)).chain(on(ctx.nrt)).chain(fifo);
+    let mut workers = Workers::start("storm", specs)?;
     workers.wait_begun()?;
     for part in 1..=3 {
         workers.ensure_progress(2.5, &format!("in part {part} of the storm"))?;

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cgroup::Cgroup;
 use crate::cpus::Cpus;
 use crate::guest::{PATIENCE, pause, until};
@@ -88,7 +88,8 @@ fn least(who: &str, workers: &Workers, secs: f64) {
 }
 
 /// Catches: weights that are read once, not at all, or the wrong way round;
-/// for a queue that several CPUs share, for that of one CPU, for cgroups.
+/// for a queue that several CPUs share, for that of one CPU, for cgroups. A task that goes
+/// on after a real-time task although its slice is over.
 pub const WEIGHTS: Scenario = Scenario {
     name: "weights",
     what: "nice and cpu.weight show in the work that is done",
@@ -112,12 +113,25 @@ fn weights(ctx: &Ctx) -> Result<Outcome> {
     say("artis:");
     let (shared, own) = nice(ctx)?;
     daemon.ensure_loaded("after nice")?;
+    say("with a FIFO task on each CPU that runs while each tick is due:");
+    let ticks = ctx.all().iter().map(|cpu| Spec::new(Kind::Tick).fifo(50).on(Cpus::one(cpu)));
+    let mut ticks = Workers::start("ticks", ticks)?;
+    ticks.wait_begun()?;
+    let before = ticks.counts();
+    let (shared_ticks, own_ticks) = nice(ctx)?;
+    for (now, before) in ticks.counts().iter().zip(&before) {
+        enough(now - before, 100, "ticks")?;
+    }
+    drop(ticks);
+    daemon.ensure_loaded("after nice with ticks")?;
     let group = cgroups(ctx)?;
     daemon.ensure_loaded("after cpu.weight")?;
     // nice 10 has weight 110 to 1024 of nice 0; the scheduler sees 10 to 100. A scheduler that took
     // the square root of weights would give 3.2 and 2, and one that ignores them gives 0.98 and 1.00
     within("nice 0 to nice 10, NRT CPUs", shared, 8.0, 11.0)?;
     within("nice 0 to nice 10, one RT CPU", own, 8.0, 11.0)?;
+    within("nice 0 to nice 10, NRT CPUs, with ticks", shared_ticks, 8.0, 11.0)?;
+    within("nice 0 to nice 10, one RT CPU, with ticks", own_ticks, 8.0, 11.0)?;
     within("cpu.weight 400 to 100", group, 3.5, 4.5)?;
     daemon.finish()?;
     Ok(Outcome::Passed)
