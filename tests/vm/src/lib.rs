@@ -9,6 +9,7 @@ pub mod auditor;
 pub mod besiege;
 pub mod cgroup;
 pub mod classes;
+pub mod control;
 pub mod cpus;
 pub mod daemon;
 pub mod entries;

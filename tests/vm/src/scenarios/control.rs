@@ -5,6 +5,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use crate::control;
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
 use crate::load::Workers;
@@ -117,7 +118,11 @@ fn partitions(ctx: &Ctx, stats: &mut Stats, workers: &mut Workers) -> Result<usi
     for turn in 0..PARTITIONS {
         let list = SETS[turn % SETS.len()];
         let rt: Cpus = list.parse()?;
-        told(ctx, &["rt-cpus", list], 0)?;
+        if turn == 0 {
+            told(ctx, &["rt-cpus", list], 0)?;
+        } else {
+            control::set_rt_cpus(rt)?;
+        }
         observer.set_rt(rt)?;
         let seen = observer.watch(WINDOW)?;
         let (now, shown) = state(stats)?;

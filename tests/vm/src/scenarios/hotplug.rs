@@ -4,8 +4,8 @@
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
-use super::control::told;
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use crate::control::partition;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{self, PATIENCE, until};
@@ -21,14 +21,13 @@ pub const HOTPLUG: Scenario = Scenario {
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
     scope: Scope::Everywhere,
     boot: &[],
-    secs: 40,
+    secs: 25,
     host: Host::Shared,
     // of 6.12 itself: an empty scheduler gets it, too (docs/decisions/0024-hotplug.md)
     complaints: &["at kernel/sched/deadline.c:265 task_non_contending"],
     run: hotplug,
 };
 
-const TIMES: u32 = 2;
 const WINDOW: f64 = 2.0;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
@@ -38,20 +37,18 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("hotplug", all.map(Spec::new))?;
     workers.wait_begun()?;
     // the kernel counts the start of a scheduler after it calls it enabled
-    until("an answer of the daemon", PATIENCE, || Ok(partition(ctx).is_ok()))?;
+    until("an answer of the daemon", PATIENCE, || Ok(partition().is_ok()))?;
     let seq = guest::enable_seq()?;
-    for turn in 1..=TIMES {
-        for cpu in [ctx.rt.last()?, ctx.nrt.last()?] {
-            let bound = [Spin, Call, Touch].map(|kind| Spec::new(kind).on(Cpus::one(cpu)));
-            let mut bound = Workers::start("bound", bound)?;
-            bound.wait_begun().with_context(|| format!("bound to CPU {cpu}, turn {turn}"))?;
-            for online in [false, true] {
-                switch(ctx, &mut daemon, cpu, online)?;
-                let when = format!("with online={online} for CPU {cpu}, turn {turn}");
-                // the kernel has what is bound run elsewhere, and it may do so from then on
-                let both = &mut [&mut workers, &mut bound];
-                Workers::ensure_all_progress(both, WINDOW, &when)?;
-            }
+    for cpu in [ctx.rt.last()?, ctx.nrt.last()?] {
+        let bound = [Spin, Call, Touch].map(|kind| Spec::new(kind).on(Cpus::one(cpu)));
+        let mut bound = Workers::start("bound", bound)?;
+        bound.wait_begun().with_context(|| format!("bound to CPU {cpu}"))?;
+        for online in [false, true] {
+            switch(ctx, &mut daemon, cpu, online)?;
+            let when = format!("with online={online} for CPU {cpu}");
+            // the kernel has what is bound run elsewhere, and it may do so from then on
+            let both = &mut [&mut workers, &mut bound];
+            Workers::ensure_all_progress(both, WINDOW, &when)?;
         }
     }
     ensure!(guest::enable_seq()? == seq, "the scheduler was started anew");
@@ -86,16 +83,7 @@ pub(super) fn switch(ctx: &Ctx, daemon: &mut Daemon, cpu: u32, online: bool) -> 
     let gone = if online { Cpus::default() } else { Cpus::one(cpu) };
     let wanted = (ctx.rt.without(gone), ctx.nrt.without(gone));
     let what = format!("RT CPUs {} and NRT CPUs {}", wanted.0, wanted.1);
-    until(&what, PATIENCE, || Ok(partition(ctx)? == wanted)).with_context(|| daemon.output())?;
+    until(&what, PATIENCE, || Ok(partition()? == wanted)).with_context(|| daemon.output())?;
     say(&format!("CPU {cpu} online={online}: {what}"));
     daemon.ensure_loaded("after hotplug")
-}
-
-/// The RT CPUs and the NRT CPUs, by scx_artis ctl.
-fn partition(ctx: &Ctx) -> Result<(Cpus, Cpus)> {
-    let text = told(ctx, &["get"], 0)?;
-    let (rt, rest) = { text.strip_prefix("RT CPUs ") }
-        .and_then(|t| t.split_once("  NRT CPUs "))
-        .with_context(|| format!("no partition: {text}"))?;
-    Ok((rt.parse()?, rest.split("  ").next().unwrap_or_default().parse()?))
 }
