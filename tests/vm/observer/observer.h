@@ -29,7 +29,7 @@ enum observer_limits {
 	/* of a task's kernel stack, the inner ones */
 	OBS_FRAMES = 64,
 	/* wake-ups of one task that are kept */
-	OBS_WAKES = 512,
+	OBS_WAKES = 256,
 };
 
 /* How the observer judges a system call; 0 is the strict judgement. */

@@ -50,8 +50,13 @@ pub fn enable_seq() -> Result<u64> {
 
 /// Can a sched_ext scheduler put a task back from beneath a real-time one at any time (6.19)?
 pub fn puts_back_late() -> Result<bool> {
+    has_symbol("scx_bpf_reenqueue_local___v2")
+}
+
+/// Does the kernel have this function?
+pub fn has_symbol(name: &str) -> Result<bool> {
     let symbols = fs::read_to_string("/proc/kallsyms").context("/proc/kallsyms")?;
-    Ok(symbols.contains("scx_bpf_reenqueue_local___v2"))
+    Ok(symbols.lines().any(|line| line.split_whitespace().nth(2) == Some(name)))
 }
 
 /// How the names of the scheduler under test begin. ARTIS_VM_OPS names another
