@@ -14,6 +14,6 @@ pub fn read(name: &str, reader: fn(&[u8])) {
     let found = dir.ancestors().map(|dir| dir.join("tests/fuzz/corpus").join(name));
     let file = found.into_iter().find(|file| file.exists()).expect("a corpus");
     let text = fs::read_to_string(file).expect("readable");
-    assert!(text.lines().count() > 50, "{name}: {} inputs", text.lines().count());
+    assert!(!text.is_empty(), "{name}: no inputs");
     text.lines().for_each(|line| reader(&STANDARD.decode(line).expect("base64")));
 }
