@@ -18,7 +18,7 @@ static __always_inline const struct cpumask *allowed_of(struct task_struct *p,
 
 #define ARTIS_SMT_LOOKS 8 /* idle CPUs that are looked at for one on a core of its own */
 
-/* Claims an idle CPU of @in on whose core no real-time task runs, < 0: none was found. */
+/* Claims an idle CPU of @in on a core without a real-time task, < 0: none was found. */
 static __always_inline s32 pick_unshared(const struct cpumask *in)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
