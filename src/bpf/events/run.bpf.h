@@ -279,8 +279,10 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 			return;
 		}
 		if (runnable && is_put_back(c, rq)) {
-			scx_bpf_task_set_slice(p, 0); /* the kernel calls ops.enqueue */
-			count(ARTIS_STAT_REENQUEUE);
+			if (p->scx.slice) { /* else it has had its turn */
+				scx_bpf_task_set_slice(p, 0); /* the kernel calls ops.enqueue */
+				count(ARTIS_STAT_REENQUEUE);
+			}
 			put_back_local();
 		}
 	}
