@@ -204,7 +204,7 @@ impl Duty {
         let now = monotonic_ns()?;
         let late = now.saturating_sub(self.next_ns) / Self::PERIOD_NS;
         self.next_ns += late * Self::PERIOD_NS;
-        // who was kept from running does not make up for it
+        // time lost while it could not run is not made up for
         self.owed_ns = (self.owed_ns + self.use_ns * i64::try_from(late)?).min(0);
         if self.next_ns > now {
             std::thread::sleep(Duration::from_nanos(self.next_ns - now));

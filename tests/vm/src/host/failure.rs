@@ -13,6 +13,8 @@ const OUTPUT_LINES: usize = 30;
 /// Lines of the console's excerpt, which begins at the first complaint, that are told again near
 /// the end.
 const COMPLAINT_LINES: usize = 4;
+/// Before these lines: a guest runs several scenarios, and some expect a complaint.
+const SINCE_BOOT: &str = "the guest's first complaint since it booted, here or in a test before:";
 /// What the lines of that excerpt begin with, by scripts/vm.
 const CONSOLE: &str = "  | ";
 
@@ -41,7 +43,11 @@ pub fn text(ran: &Ran) -> String {
         Some((first, more)) => {
             // what an error quotes (culprits, the loader's output) is less than what it says
             more.iter().copied().for_each(&mut add);
-            let console = ran.console.lines().filter(|line| line.starts_with(CONSOLE));
+            let mut console =
+                ran.console.lines().filter(|line| line.starts_with(CONSOLE)).peekable();
+            if console.peek().is_some() {
+                add(SINCE_BOOT);
+            }
             console.take(COMPLAINT_LINES).for_each(&mut add);
             add(&ended);
             add(first);
@@ -111,6 +117,7 @@ mod tests {
                 "  | BUG: x",
                 "it begins",
                 "  3 x body of read by x",
+                super::SINCE_BOOT,
                 "  | BUG: x",
                 "exit code 1",
                 "artis-guest: 3 bodies on RT CPUs"
