@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Threads that a PREEMPT_RT kernel has on each CPU. Beneath a real-time task that does not sleep no
 //! timer of its CPU would run, no RCU callback and no deferred work of an interrupt: the kernel would
-//! stand still under any scheduler, so an administrator of such a machine raises them.
+//! stand still under any scheduler, so an administrator of such a machine raises them. So does each
+//! task that the real-time task preempted in a read-side section of RCU, and what waits for its locks:
+//! after 0.5 s the kernel makes it a task of the real-time class, of the priority of rcub, which the
+//! ext_server does not help and no ext scheduler sees.
 
 use std::fs;
 
@@ -11,7 +14,7 @@ use crate::guest::{preempt_rt, processes};
 use crate::policy::Policy;
 
 /// How their names begin.
-const NAMES: [&str; 3] = ["ktimers/", "rcuc/", "irq_work/"];
+const NAMES: [&str; 4] = ["ktimers/", "rcuc/", "rcub/", "irq_work/"];
 /// Their priority.
 const USUAL: u32 = 1;
 
