@@ -17,8 +17,9 @@ use std::process::{Command, exit};
 use std::sync::Arc;
 use std::time::Duration;
 
+use artis_vm::host::lanes::Lanes;
 use artis_vm::host::trial::{Guests, Verdict};
-use artis_vm::scenarios::{ALL, Host, Scenario, Scope};
+use artis_vm::scenarios::{ALL, Scenario, Scope};
 use libtest_mimic::{Arguments, Completion, Trial};
 
 /// In the words of scripts/kernels, see [`Scope`]. They do not float with the date; what Debian
@@ -43,7 +44,8 @@ fn main() {
     let mut scenarios: Vec<&'static Scenario> =
         ALL.iter().flat_map(|s| repeat_n(s, times("ARTIS_VM_SCENARIOS", s.name))).collect();
     scenarios.sort_by_key(|s| s.boot); // those that share guests together, else as listed
-    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    let lanes = Arc::new(Lanes::default());
+    let mut trials = Vec::new();
     let newest = nightly().then_some(NEWEST);
     let kernels = KERNELS.into_iter().chain(newest).filter(|k| times("ARTIS_VM_KERNELS", k) > 0);
     let kernels: Vec<_> = kernels.map(|k| (k, args.list || available(k, &guest))).collect();
@@ -51,8 +53,8 @@ fn main() {
     for round in 1..=rounds {
         for (kernel, fit) in &kernels {
             for s in scenarios.iter().filter(|s| runs(s.scope, kernel)) {
-                let trials = if s.host == Host::Shared { &mut beside } else { &mut alone };
-                let trial = trial(kernel, s, &guests).with_ignored_flag(!fit);
+                let turn = (Arc::clone(&lanes), trials.len());
+                let trial = trial(kernel, s, &guests, turn).with_ignored_flag(!fit);
                 trials.push(if rounds > 1 { trial.with_kind(format!("{round}")) } else { trial });
             }
         }
@@ -61,12 +63,9 @@ fn main() {
         && KERNELS.iter().all(|k| times("ARTIS_VM_KERNELS", k) > 0);
     let last = (whole && args.filter.is_none()).then(|| counters(&guests));
     let mut failed = false;
-    // a guest has four virtual CPUs and may keep the host busy: two of those at once take twice as long
-    for (trials, threads) in
-        [(alone, 1), (beside, Guests::AT_ONCE), (last.into_iter().collect(), 1)]
-    {
+    for trials in [trials, last.into_iter().collect()] {
         if !trials.is_empty() {
-            args.test_threads = Some(threads);
+            args.test_threads = Some(trials.len()); // each waits for its turn
             failed |= libtest_mimic::run(&args, trials).has_failed();
         }
     }
@@ -148,9 +147,15 @@ fn available(kernel: &str, guest: &Path) -> bool {
     }
 }
 
-fn trial(kernel: &'static str, scenario: &'static Scenario, guests: &Arc<Guests>) -> Trial {
+fn trial(
+    kernel: &'static str,
+    scenario: &'static Scenario,
+    guests: &Arc<Guests>,
+    (lanes, number): (Arc<Lanes>, usize),
+) -> Trial {
     let guests = Arc::clone(guests);
     Trial::ignorable_test(format!("{kernel}::{}", scenario.name), move || {
+        let _turn = lanes.turn(scenario.host, number);
         match guests.trial(kernel, scenario).map_err(|e| format!("{e:#}"))? {
             Verdict::Passed => Ok(Completion::Completed),
             Verdict::Skipped(why) => Ok(Completion::ignored_with(why)),

@@ -25,6 +25,20 @@ pub struct Boot {
     pub options: Vec<String>,
 }
 
+impl Boot {
+    /// Does it take only what others leave of the host's CPUs? See [`crate::scenarios::Host::Shared`].
+    #[must_use]
+    pub fn gives_way(&self) -> bool {
+        self.options.iter().any(|option| option == "--icount")
+    }
+
+    /// So many times as long as others it may take.
+    #[must_use]
+    pub fn waits(&self) -> u32 {
+        if self.gives_way() { 10 } else { 1 }
+    }
+}
+
 /// A kernel's own alarms are set to come within the time of a scenario, s.
 const ALARMS: &str = "sysctl.kernel.hung_task_timeout_secs=30";
 /// From the start of scripts/vm until the guest serves, and from its last request to its end.
@@ -76,7 +90,15 @@ impl Machine {
     /// Boots a guest; an error if it never serves, with what it said.
     pub fn start(root: &Path, boot: &Boot) -> Result<Result<Self, Ran>> {
         let began = Instant::now();
-        let mut vm = Command::new(root.join("scripts/vm"))
+        let vm = root.join("scripts/vm");
+        let mut command = if boot.gives_way() {
+            let mut command = Command::new("chrt"); // of util-linux, which is everywhere
+            command.args(["--idle", "0"]).arg(vm);
+            command
+        } else {
+            Command::new(vm)
+        };
+        let mut vm = command
             .args(["--kernel", &boot.kernel, "--stdin", "--timeout", "0", "--append", ALARMS])
             .args(&boot.options)
             .args(["--", "artis-guest", "serve"])
@@ -104,10 +126,11 @@ impl Machine {
             String::from_utf8_lossy(&all).replace('\r', "")
         });
         let console = Some(console);
+        let limit = BOOT_LIMIT * boot.waits();
         let boot = boot.clone();
         let mut machine = Self { vm, requests, lines, console, boot, slowness: 1.0, unused: true };
         let meter = Meter::begin()?;
-        let (end, output) = machine.read_to(READY, began + BOOT_LIMIT);
+        let (end, output) = machine.read_to(READY, began + limit);
         machine.slowness = (began.elapsed().as_secs_f64() / BOOT_S).max(1.0);
         match end {
             End::Code(_) => Ok(Ok(machine)),

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod counters;
 pub mod failure;
 pub mod known;
+pub mod lanes;
 pub mod machine;
 pub mod marked;
 pub mod noise;

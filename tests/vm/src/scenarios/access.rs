@@ -17,7 +17,7 @@ pub const ACCESS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 6,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: access,
 };

@@ -25,7 +25,7 @@ pub const ADOPT: Scenario = Scenario {
     scope: Scope::Everywhere,
     boot: &[],
     secs: 12,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: adopt,
 };

@@ -21,7 +21,7 @@ pub const ADOPT_PI: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 10,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: adopt_pi,
 };

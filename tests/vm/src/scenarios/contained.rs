@@ -19,7 +19,7 @@ pub const CONTAINED: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 15,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: contained,
 };

@@ -22,7 +22,7 @@ pub const CTL: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 41,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: ctl,
 };

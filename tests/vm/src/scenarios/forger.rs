@@ -31,7 +31,7 @@ pub const FORGER: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 43,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: forger,
 };

@@ -22,7 +22,7 @@ pub const HOTPLUG: Scenario = Scenario {
     scope: Scope::Everywhere,
     boot: &[],
     secs: 25,
-    host: Host::Shared,
+    host: Host::Alone,
     // of 6.12 itself: an empty scheduler gets it, too (docs/decisions/0024-hotplug.md); inlined into
     // task_non_contending() and into inactive_task_timer()
     complaints: &["at kernel/sched/deadline.c:265 "],

@@ -75,7 +75,7 @@ pub const SIGKILL: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 13,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: sigkill,
 };
@@ -122,7 +122,7 @@ pub const BAD_ARGS: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 2,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: bad_args,
 };

@@ -27,7 +27,7 @@ pub const NOTIFY: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 30,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &["sched_ext:"],
     run: notify,
 };

@@ -37,7 +37,7 @@ pub const REFUSED_BACK: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 9,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: refused_back,
 };
@@ -50,7 +50,7 @@ pub const STUCK_TERMINAL: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 20,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &["sched_ext:"],
     run: stuck_terminal,
 };
@@ -63,7 +63,7 @@ pub const LOCKED_DOWN: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--append", "lockdown=integrity"],
     secs: 7,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: locked_down,
 };

@@ -24,7 +24,7 @@ pub const PRIVILEGES: Scenario = Scenario {
     scope: Scope::Both,
     boot: &[],
     secs: 20,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &["sched_ext:"],
     run: privileges,
 };

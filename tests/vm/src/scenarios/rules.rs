@@ -32,7 +32,7 @@ pub const RULES: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 6,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: rules,
 };

@@ -17,7 +17,7 @@ pub const RUN_CLASS: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 8,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: run_class,
 };

@@ -65,7 +65,7 @@ pub const SCENE_COMPARE: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 10,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: scene_compare,
 };

@@ -30,7 +30,7 @@ pub const SERVICE: Scenario = Scenario {
     scope: Scope::First,
     boot: BOOT,
     secs: 29,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: service,
 };
@@ -43,7 +43,7 @@ pub const SERVICE_FAILS: Scenario = Scenario {
     scope: Scope::First,
     boot: BOOT,
     secs: 25,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &["sched_ext:"],
     run: service_fails,
 };

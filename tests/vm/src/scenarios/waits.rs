@@ -169,7 +169,7 @@ pub const FAIR_SERVER: Scenario = Scenario {
     scope: Scope::First,
     boot: &[],
     secs: 15,
-    host: Host::Shared,
+    host: Host::Alone,
     complaints: &[],
     run: fair_server,
 };
