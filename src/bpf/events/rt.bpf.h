@@ -27,7 +27,8 @@ static __always_inline void put_back_local(void)
 /* A real-time task takes this CPU from the idle task, for which ops.select_cpu may have chosen it. */
 static __noinline void rt_begins(struct artis_cpu *c, s32 cpu)
 {
-	rt_switch(c, cpu, true, scx_bpf_now());
+	if (!c->rt.in_rt) /* as a rule: no ops.update_idle while the kernel enables the scheduler */
+		rt_switch(c, cpu, true, scx_bpf_now());
 	put_back_local();
 	if (release && c->kind == ARTIS_CPU_NRT && in_charge)
 		offer(c, cpu);
