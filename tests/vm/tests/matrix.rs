@@ -155,7 +155,7 @@ fn trial(
 ) -> Trial {
     let guests = Arc::clone(guests);
     Trial::ignorable_test(format!("{kernel}::{}", scenario.name), move || {
-        let _turn = lanes.turn(scenario.host, number);
+        let _turn = lanes.turn(scenario, number);
         match guests.trial(kernel, scenario).map_err(|e| format!("{e:#}"))? {
             Verdict::Passed => Ok(Completion::Completed),
             Verdict::Skipped(why) => Ok(Completion::ignored_with(why)),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which trials run at once: one of those that need all of the host, and beside it one that takes what
-//! that leaves; two of these once there is none of the first.
+//! that leaves; two of these once there is none of the first. What takes very long gives way to
+//! no other, so it runs beside none that needs all of the host.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::scenarios::Host;
+use crate::scenarios::{Host, Scenario};
 
 /// So many trials run at once.
 pub const AT_ONCE: usize = 2;
@@ -19,44 +20,57 @@ pub struct Lanes {
 
 #[derive(Default)]
 struct State {
-    /// By whether they take what is left, then in order.
-    waiting: BTreeSet<(bool, usize)>,
-    /// Of those that need all of the host, and of those that take what is left.
-    running: [usize; 2],
+    /// By lane, then in order.
+    waiting: BTreeSet<(usize, usize)>,
+    /// By lane.
+    running: [usize; 3],
 }
 
+/// Trials that need all of the host,
+const ALONE: usize = 0;
+/// that take what is left,
+const REST: usize = 1;
+/// that take very long.
+const LONG: usize = 2;
+
 impl State {
-    fn may_begin(&self, trial: (bool, usize)) -> bool {
-        let (shares, _) = trial;
-        let alone = self.running[0] > 0 || self.waiting.range(..(true, 0)).next().is_some();
-        let most = if shares && !alone { AT_ONCE } else { 1 };
-        let first = self.waiting.range((shares, 0)..).next() == Some(&trial);
-        first
-            && self.running[usize::from(shares)] < most
-            && self.running.iter().sum::<usize>() < AT_ONCE
+    fn may_begin(&self, trial: (usize, usize)) -> bool {
+        let (lane, _) = trial;
+        let alone = self.running[ALONE] > 0 || self.waiting.range(..(REST, 0)).next().is_some();
+        let fits = match lane {
+            ALONE => self.running[ALONE] + self.running[LONG] == 0,
+            REST => !alone || self.running[REST] == 0,
+            _ => !alone,
+        };
+        let first = self.waiting.range((lane, 0)..).next() == Some(&trial);
+        first && fits && self.running.iter().sum::<usize>() < AT_ONCE
     }
 }
 
 /// A trial runs while this exists.
 pub struct Turn<'a> {
     lanes: &'a Lanes,
-    shares: bool,
+    lane: usize,
 }
 
 impl Lanes {
     /// Waits until the trial with this `number`, which counts all of the run in order, may run.
-    pub fn turn(&self, host: Host, number: usize) -> Turn<'_> {
-        let shares = host == Host::Shared;
+    pub fn turn(&self, scenario: &Scenario, number: usize) -> Turn<'_> {
+        let lane = match scenario.host {
+            Host::Shared if scenario.boot.contains(&"--icount") => REST,
+            Host::Shared => LONG,
+            Host::Alone | Host::Timed => ALONE,
+        };
         let mut state = self.state();
-        state.waiting.insert((shares, number));
-        while !state.may_begin((shares, number)) {
+        state.waiting.insert((lane, number));
+        while !state.may_begin((lane, number)) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.waiting.remove(&(shares, number));
-        state.running[usize::from(shares)] += 1;
+        state.waiting.remove(&(lane, number));
+        state.running[lane] += 1;
         drop(state);
         self.changed.notify_all();
-        Turn { lanes: self, shares }
+        Turn { lanes: self, lane }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -66,35 +80,45 @@ impl Lanes {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.lanes.state().running[usize::from(self.shares)] -= 1;
+        self.lanes.state().running[self.lane] -= 1;
         self.lanes.changed.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::State;
+    use super::{ALONE, LONG, REST, State};
 
-    fn state(waiting: &[(bool, usize)], running: [usize; 2]) -> State {
+    fn state(waiting: &[(usize, usize)], running: [usize; 3]) -> State {
         State { waiting: waiting.iter().copied().collect(), running }
     }
 
     #[test]
     fn one_needs_the_host_and_one_takes_the_rest() {
-        let all = [(false, 0), (false, 3), (true, 1), (true, 2)];
+        let all = [(ALONE, 0), (ALONE, 3), (REST, 1), (REST, 2)];
         let begins = |running| all.map(|trial| state(&all, running).may_begin(trial));
-        assert_eq!(begins([0, 0]), [true, false, true, false]);
-        assert_eq!(begins([1, 0]), [false, false, true, false]);
-        assert_eq!(begins([0, 1]), [true, false, false, false]);
-        assert_eq!(begins([1, 1]), [false; 4]);
+        assert_eq!(begins([0, 0, 0]), [true, false, true, false]);
+        assert_eq!(begins([1, 0, 0]), [false, false, true, false]);
+        assert_eq!(begins([0, 1, 0]), [true, false, false, false]);
+        assert_eq!(begins([1, 1, 0]), [false; 4]);
     }
 
     #[test]
     fn two_take_the_rest_once_there_is_no_other() {
-        let rest = [(true, 1), (true, 2)];
+        let rest = [(REST, 1), (REST, 2)];
         let begins = |running| rest.map(|trial| state(&rest, running).may_begin(trial));
-        assert_eq!(begins([0, 1]), [true, false]);
-        assert_eq!(begins([1, 1]), [false; 2]);
-        assert_eq!(begins([0, 2]), [false; 2]);
+        assert_eq!(begins([0, 1, 0]), [true, false]);
+        assert_eq!(begins([1, 1, 0]), [false; 2]);
+        assert_eq!(begins([0, 2, 0]), [false; 2]);
+    }
+
+    #[test]
+    fn what_takes_long_is_beside_none_that_needs_the_host() {
+        let long = [(LONG, 1), (LONG, 2)];
+        assert!(state(&long, [0, 0, 1]).may_begin(long[0]));
+        assert!(!state(&long, [1, 0, 0]).may_begin(long[0]));
+        let both = [(ALONE, 0), (LONG, 1)];
+        assert!(!state(&both, [0, 0, 1]).may_begin(both[0]));
+        assert!(!state(&both, [0, 0, 1]).may_begin(both[1]), "it would never be the other's turn");
     }
 }
