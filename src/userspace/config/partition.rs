@@ -57,6 +57,13 @@ impl Partition {
         Ok(Self { rt: rt.clone(), nrt })
     }
 
+    /// The CPUs of both sets, in rising order.
+    pub fn cpus(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut cpus: Vec<_> = self.rt.iter().chain(self.nrt.iter()).collect();
+        cpus.sort_unstable();
+        cpus.into_iter()
+    }
+
     /// Which set `cpu` is in.
     pub fn kind(&self, cpu: usize) -> CpuKind {
         if self.rt.contains(cpu) {

@@ -32,10 +32,9 @@ impl InCharge for Scheduler<'_> {
     ) -> Result<()> {
         let before = *self.topology()?;
         let kinds_before = self.partition.kinds();
-        // the event of a CPU that was offline is void
         let gone = |cpu: &usize| self.cpu(*cpu).kind == CpuKind::Absent as u8;
-        let gone: Vec<_> = self.faults.keys().copied().filter(gone).collect();
-        self.faults.retain(|cpu, _| !gone.contains(cpu));
+        let gone: Vec<_> = self.partition.cpus().filter(gone).collect();
+        self.faults.forget(&gone);
         self.write_partition(&wanted.cpu_kind, topology)?;
         if let Err(error) = set_partition(&self.skel) {
             self.write_partition(&kinds_before, &before)?;
@@ -47,7 +46,7 @@ impl InCharge for Scheduler<'_> {
         }
         self.partition = partition.clone();
         self.set_policy(wanted)?;
-        if let Err(error) = self.watch_faults() {
+        if let Err(error) = self.faults.watch(&self.skel, self.partition.cpus()) {
             log::error!("not all page faults are seen: {error:#}");
         }
         // the new partition is in force, whatever becomes of this

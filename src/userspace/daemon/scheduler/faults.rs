@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The hook of page faults: a software event of perf on each CPU (src/bpf/events/entry.bpf.h).
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::os::fd::IntoRawFd;
 
 use anyhow::{Context, Result};
@@ -8,35 +10,46 @@ use libbpf_rs::Link;
 use perf_event::Builder;
 use perf_event::events::Software;
 
-use super::Scheduler;
+use crate::abi::skel::BpfSkel;
 
-impl Scheduler<'_> {
-    /// Has BPF see each page fault on the CPUs of the partition, all of which are online.
+/// The hooks, by CPU.
+#[derive(Default)]
+pub(super) struct Faults(BTreeMap<usize, Link>);
+
+impl Faults {
+    /// Has BPF see each page fault on these CPUs, all of which are online.
     ///
     /// # Errors
     /// When the kernel opens no event, or takes no program for it.
-    pub(super) fn watch_faults(&mut self) -> Result<()> {
-        let ids: Vec<_> = self.cpu_ids().collect();
-        for cpu in ids {
-            if !self.faults.contains_key(&cpu) {
-                let link = self.watch_faults_of(cpu);
-                let link = link.with_context(|| format!("watching page faults of CPU {cpu}"))?;
-                self.faults.insert(cpu, link);
+    pub fn watch(
+        &mut self,
+        skel: &BpfSkel<'_>,
+        cpus: impl IntoIterator<Item = usize>,
+    ) -> Result<()> {
+        for cpu in cpus {
+            if let Entry::Vacant(of) = self.0.entry(cpu) {
+                let link = hook(skel, cpu);
+                of.insert(link.with_context(|| format!("watching page faults of CPU {cpu}"))?);
             }
         }
         Ok(())
     }
 
-    fn watch_faults_of(&self, cpu: usize) -> Result<Link> {
-        let event = Builder::new(Software::PAGE_FAULTS)
-            .any_pid()
-            .one_cpu(cpu)
-            .include_kernel()
-            .sample_period(1)
-            .enabled(true)
-            .build()
-            .context("perf_event_open(2)")?;
-        // the link closes it
-        Ok(self.skel.progs.artis_fault.attach_perf_event(event.into_raw_fd())?)
+    /// Ends it on CPUs that are `gone`: the event of a CPU that was offline is void.
+    pub fn forget(&mut self, gone: &[usize]) {
+        self.0.retain(|cpu, _| !gone.contains(cpu));
     }
+}
+
+fn hook(skel: &BpfSkel<'_>, cpu: usize) -> Result<Link> {
+    let event = Builder::new(Software::PAGE_FAULTS)
+        .any_pid()
+        .one_cpu(cpu)
+        .include_kernel()
+        .sample_period(1)
+        .enabled(true)
+        .build()
+        .context("perf_event_open(2)")?;
+    // the link closes it
+    Ok(skel.progs.artis_fault.attach_perf_event(event.into_raw_fd())?)
 }

@@ -13,7 +13,6 @@ mod watch;
 
 pub use watch::Watched;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -29,6 +28,7 @@ use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
 use crate::abi::{artis_sample, artis_set_class, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
+use faults::Faults;
 use news::Herald;
 use watch::Watch;
 
@@ -42,8 +42,7 @@ pub struct Scheduler<'obj> {
     skel: BpfSkel<'obj>,
     /// Gone as soon as the scheduler is let go of.
     link: Option<Link>,
-    /// The hooks of page faults, by CPU.
-    faults: BTreeMap<usize, Link>,
+    faults: Faults,
     partition: Partition,
     started_ns: u64,
     /// Exists while somebody watches.
@@ -77,21 +76,23 @@ impl<'obj> Loaded<'obj> {
     /// When the kernel refuses it.
     pub fn attach(mut self, setup: &Setup) -> Result<Scheduler<'obj>> {
         change::set_partition(&self.skel)?;
+        let mut faults = Faults::default();
+        // before, as the other hooks: when this process dies, the kernel closes what was opened last
+        // first, and the scheduler is to be gone before its hooks are
+        faults.watch(&self.skel, setup.partition.cpus())?;
         // attaches all programs, tracepoints included: another skel.attach()
         // would replace and drop their links
         let link = takeover::attended(|| scx_ops_attach!(self.skel, artis_ops))
             .context("the kernel did not take the scheduler (sudo dmesg | tail says why)")?;
-        let mut scheduler = Scheduler {
+        Ok(Scheduler {
             started_ns: sample(&self.skel)?,
             skel: self.skel,
             link: Some(link),
-            faults: BTreeMap::new(),
+            faults,
             partition: setup.partition.clone(),
             watch: None,
             herald: None,
-        };
-        scheduler.watch_faults()?;
-        Ok(scheduler)
+        })
     }
 }
 

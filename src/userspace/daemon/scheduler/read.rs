@@ -26,7 +26,7 @@ impl Scheduler<'_> {
         let now_ns = sample(&self.skel)?;
         let groups = self.groups(); // once: the CPUs of a group are to agree
         let read = |id| self.read_cpu(id, now_ns, &groups);
-        let mut cpus: Vec<_> = self.cpu_ids().map(read).collect();
+        let mut cpus: Vec<_> = self.partition.cpus().map(read).collect();
         self.leave_out_self(&mut cpus);
         let policy_seq = self.skel.maps.data_policy_data.as_ref().map_or(0, |data| data.policy.seq);
         let started_ns = self.started_ns;
@@ -59,12 +59,6 @@ impl Scheduler<'_> {
         value.with_context(|| format!("looking up task {tid}"))
     }
 
-    pub(super) fn cpu_ids(&self) -> impl Iterator<Item = usize> {
-        let mut ids: Vec<_> = self.partition.rt.iter().chain(self.partition.nrt.iter()).collect();
-        ids.sort_unstable();
-        ids.into_iter()
-    }
-
     /// A copy of one CPU's struct. BPF goes on writing it: the fields are each
     /// whole, but may be of slightly different moments.
     pub(super) fn cpu(&self, id: usize) -> artis_cpu {
@@ -80,7 +74,8 @@ impl Scheduler<'_> {
 
     /// CPUs that real-time tasks hold now, and since when, a number that grows.
     pub fn held(&self) -> BTreeMap<usize, u64> {
-        let held = self.cpu_ids().map(|id| (id, self.cpu(id))).filter(|(_, cpu)| cpu.rt.in_rt != 0);
+        let held =
+            self.partition.cpus().map(|id| (id, self.cpu(id))).filter(|(_, cpu)| cpu.rt.in_rt != 0);
         held.map(|(id, cpu)| (id, cpu.rt.since_ns)).collect()
     }
 
@@ -120,7 +115,7 @@ impl Scheduler<'_> {
             ((bound, calm) != (0, 0))
                 .then(|| format!("group {group}: weights {bound} bound, {calm} calm"))
         });
-        let of_cpus = self.cpu_ids().filter_map(|id| {
+        let of_cpus = self.partition.cpus().filter_map(|id| {
             let weight = self.cpu(id).own.weight.cast_signed();
             (weight != 0).then(|| format!("CPU {id}: weight {weight} of tasks of its own"))
         });

@@ -17,7 +17,7 @@ impl Scheduler<'_> {
         let uei = &data.uei;
         let bytes = |text: &[i8]| text.iter().map(|byte| byte.cast_unsigned()).collect::<Vec<_>>();
         let mut holders: Vec<_> =
-            self.cpu_ids().filter_map(|id| holder(id, &self.cpu(id), now_ns)).collect();
+            self.partition.cpus().filter_map(|id| holder(id, &self.cpu(id), now_ns)).collect();
         holders.sort_by_key(|holder| Reverse(holder.held_ns));
         ExitReport {
             kind: self.exit_kind(),

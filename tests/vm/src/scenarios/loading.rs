@@ -68,7 +68,7 @@ fn refuses_a_second(ctx: &Ctx, first: &mut Daemon) -> Result<()> {
 }
 
 /// Catches: state that needs the loader to be undone, tasks stranded in a
-/// queue of a scheduler that is gone.
+/// queue of a scheduler that is gone; a scheduler that outlives its hooks.
 pub const SIGKILL: Scenario = Scenario {
     name: "sigkill",
     what: "SIGKILL of the loader under load: the kernel's default takes over",
@@ -79,6 +79,30 @@ pub const SIGKILL: Scenario = Scenario {
     complaints: &[],
     run: sigkill,
 };
+
+/// Of the descriptors that a process leaves open, the kernel closes the one that was opened last first
+/// (`close_files()`, fs/file.c, and `task_work_run()`, kernel/task_work.c): the scheduler, and then the
+/// hooks without which it does not know who enters the kernel.
+fn ensure_gone_before_its_hooks(daemon: &Daemon) -> Result<()> {
+    let pid = daemon.pid();
+    let (mut scheduler, mut faults) = (None, Vec::new());
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        let fd: u32 = entry?.file_name().to_str().context("a name")?.parse()?;
+        let kind = fs::read_link(format!("/proc/{pid}/fd/{fd}"));
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}"));
+        let (Ok(kind), Ok(info)) = (kind, info) else { continue }; // closed by now
+        if info.lines().any(|line| line == "link_type:\tstruct_ops") {
+            scheduler = Some(fd);
+        } else if kind.ends_with("anon_inode:[perf_event]") || info.contains("link_type:\tperf\n") {
+            faults.push(fd);
+        }
+    }
+    let scheduler = scheduler.context("control: no link of a scheduler")?;
+    say(&format!("the scheduler is descriptor {scheduler}, its page faults are {faults:?}"));
+    ensure!(faults.len() >= 4, "control: {} events", faults.len());
+    ensure!(faults.iter().all(|fd| *fd < scheduler), "the hooks end before the scheduler");
+    Ok(())
+}
 
 fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     let before = Inventory::now();
@@ -93,6 +117,7 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     workers.wait_begun()?;
     guest::pause(1.0);
     guest::ensure_enabled("before SIGKILL")?;
+    ensure_gone_before_its_hooks(&daemon)?;
     let reference = workers.kill_last()?;
     let killed = Instant::now();
     nix::sys::signal::kill(
