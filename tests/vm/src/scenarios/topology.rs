@@ -28,7 +28,7 @@ pub const TWO_LLCS: Scenario = Scenario {
 };
 
 /// Catches: an eviction to the thread beside a CPU that a hard real-time task computes on,
-/// although another core is idle.
+/// although another core is idle; a core that counts as such after its real-time tasks have ended.
 pub const SMT: Scenario = Scenario {
     name: "smt",
     what: "two cores of two threads: evicted tasks avoid the sibling of a CPU with a real-time task",
@@ -190,7 +190,13 @@ fn smt(ctx: &Ctx) -> Result<Outcome> {
     ensure!(siblings == [Cpus(0b0011), Cpus(0b1100)], "the guest's cores: {siblings:?}");
     let ctx = &ctx.with_rt(RT)?;
     let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    // real-time tasks that the programs see begin before the scheduler is in charge, and not end
+    let tick = |cpu| Spec::new(Kind::Tick).on(Cpus::one(cpu)).fifo(50);
+    let mut ticks = Workers::start("ticks", [2, 3].map(tick))?;
+    ticks.wait_begun()?;
     let mut daemon = ctx.load(&[])?;
+    ticks.ensure_progress(0.5, "with the scheduler in charge")?;
+    drop(ticks);
     evictions(ctx, &mut observer, None, 3, "no real-time task")?;
     let mut hog = Workers::start("hog", [Spec::new(Kind::Spin).on(HOGGED).fifo(50)])?;
     hog.wait_begun()?;
