@@ -88,6 +88,11 @@ pub fn effective(tid: i32) -> Result<i64> {
     Ok(stat_field(tid, 18)?.parse()?)
 }
 
+/// The CPU that it runs on, or ran on last.
+pub fn cpu_of(tid: i32) -> Result<u32> {
+    Ok(stat_field(tid, 39)?.parse()?)
+}
+
 /// When the thread began, clock ticks since boot.
 pub fn start_ticks(tid: i32) -> Result<u64> {
     Ok(stat_field(tid, 22)?.parse()?)

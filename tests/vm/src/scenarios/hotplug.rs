@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! CPUs that go and come.
 
+use std::process::Command;
+
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
@@ -8,8 +10,9 @@ use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::control::partition;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
-use crate::guest::{self, PATIENCE, until};
+use crate::guest::{self, PATIENCE, pause, until};
 use crate::load::Workers;
+use crate::policy::cpu_of;
 use crate::worker::{Kind, Spec};
 
 /// Catches: a scheduler that ends when a CPU goes or comes, or sends tasks to one that has gone; tasks
@@ -21,7 +24,7 @@ pub const HOTPLUG: Scenario = Scenario {
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
     scope: Scope::Everywhere,
     boot: &[],
-    secs: 25,
+    secs: 30,
     host: Host::Alone,
     // of 6.12 itself: an empty scheduler gets it, too (docs/decisions/0024-hotplug.md); inlined into
     // task_non_contending() and into inactive_task_timer()
@@ -30,6 +33,9 @@ pub const HOTPLUG: Scenario = Scenario {
 };
 
 const WINDOW: f64 = 2.0;
+/// Times that a CPU goes and comes before it is looked at. What goes wrong does so in some of them.
+const TURNS: usize = 10;
+const LOOKS: u32 = 100;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let mut daemon = ctx.load(&[])?;
@@ -44,6 +50,15 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
         let bound = [Spin, Call, Touch].map(|kind| Spec::new(kind).on(Cpus::one(cpu)));
         let mut bound = Workers::start("bound", bound)?;
         bound.wait_begun().with_context(|| format!("bound to CPU {cpu}"))?;
+        for _ in 0..TURNS {
+            // the kernel has let them go elsewhere
+            for i in 0..bound.len() {
+                Cpus::one(cpu).bind(bound.pid(i).cast_signed())?;
+            }
+            pause(0.05);
+            set_online(cpu, false)?;
+            set_online(cpu, true)?;
+        }
         for online in [false, true] {
             switch(ctx, &mut daemon, cpu, online)?;
             let when = format!("with online={online} for CPU {cpu}");
@@ -59,28 +74,50 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// An RT CPU comes back while the daemon is stopped, which makes the partition. The auditor knows it
-/// as an RT CPU: no child may exit there.
+/// An RT CPU comes back while the daemon is stopped, which makes the partition. Until then it is of
+/// neither kind: only what is bound to it may run there. The auditor knows it as an RT CPU: no child
+/// may exit there.
 fn unattended(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     let cpu = ctx.rt.last()?;
     switch(ctx, daemon, cpu, false)?;
-    let mut jobs = Workers::start("jobs", [Kind::Job; 6].map(Spec::new))?;
-    jobs.wait_begun()?;
+    let kinds = [Kind::Job; 4].into_iter().chain([Kind::Spin; 4]);
+    let mut workers = Workers::start("unattended", kinds.map(Spec::new))?;
+    workers.wait_begun()?;
     daemon.signal(Signal::SIGSTOP)?;
-    guest::write(&online_of(cpu), "1")?;
-    let progress = jobs.ensure_progress(WINDOW, "while the daemon is stopped");
+    set_online(cpu, true)?;
+    let kept_off = stays_empty(&mut workers, cpu);
     daemon.signal(Signal::SIGCONT)?;
-    progress?;
+    kept_off?;
     switch(ctx, daemon, cpu, true)
 }
 
-fn online_of(cpu: u32) -> String {
-    format!("/sys/devices/system/cpu/cpu{cpu}/online")
+/// None of the workers is seen on the CPU, and all of them get on.
+fn stays_empty(workers: &mut Workers, cpu: u32) -> Result<()> {
+    let before = workers.counts();
+    for _ in 0..LOOKS {
+        for worker in 0..workers.len() {
+            let at = cpu_of(workers.pid(worker).cast_signed())?;
+            ensure!(at != cpu, "worker {worker} runs on CPU {cpu}, which is of no kind yet");
+        }
+        pause(WINDOW / f64::from(LOOKS));
+    }
+    let stuck = before.iter().zip(workers.counts()).position(|(then, now)| now == *then);
+    ensure!(stuck.is_none(), "worker {stuck:?} stands still while the daemon is stopped");
+    Ok(())
+}
+
+/// By an ordinary task, not by this real-time one: the CPU that goes may be the one that wakes it,
+/// when it takes no more interrupts.
+fn set_online(cpu: u32, online: bool) -> Result<()> {
+    let line = format!("echo {} > /sys/devices/system/cpu/cpu{cpu}/online", u8::from(online));
+    let status = Command::new("sh").args(["-c", &line]).status()?;
+    ensure!(status.success(), "{line}: {status}");
+    Ok(())
 }
 
 /// Switches the CPU and waits until the partition follows.
 pub(super) fn switch(ctx: &Ctx, daemon: &mut Daemon, cpu: u32, online: bool) -> Result<()> {
-    guest::write(&online_of(cpu), if online { "1" } else { "0" })?;
+    set_online(cpu, online)?;
     let gone = if online { Cpus::default() } else { Cpus::one(cpu) };
     let wanted = (ctx.rt.without(gone), ctx.nrt.without(gone));
     let what = format!("RT CPUs {} and NRT CPUs {}", wanted.0, wanted.1);
