@@ -204,6 +204,71 @@ int look(struct bpf_perf_event_data *ctx)
 
 /* --- kernel work on RT CPUs --- */
 
+/* Real-time tasks that become ordinary ones, and their run time afterwards. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u64);
+} turning SEC(".maps");
+
+#define NOT_YET (~0ULL)
+
+static void turns(struct task_struct *p)
+{
+	u32 pid = p->pid;
+	u64 exec_ns = NOT_YET;
+
+	if (p->prio < MAX_RT_PRIO_)
+		bpf_map_update_elem(&turning, &pid, &exec_ns, BPF_ANY);
+}
+
+static void has_turned(struct task_struct *p)
+{
+	u32 pid = p->pid;
+	u64 *exec_ns = bpf_map_lookup_elem(&turning, &pid);
+
+	if (exec_ns && *exec_ns == NOT_YET)
+		*exec_ns = p->se.sum_exec_runtime;
+}
+
+/* Has it not entered the kernel since? What it has begun as a real-time task, it may end. */
+static bool is_turning(struct task_struct *p)
+{
+	u32 pid = p->pid;
+	u64 *exec_ns = bpf_map_lookup_elem(&turning, &pid);
+
+	return exec_ns && (*exec_ns == NOT_YET || !has_entered_since(pid, *exec_ns));
+}
+
+SEC("fentry/__sched_setscheduler")
+int BPF_PROG(aud_policy, struct task_struct *p)
+{
+	turns(p);
+	return 0;
+}
+
+SEC("fexit/__sched_setscheduler")
+int BPF_PROG(aud_policy_set, struct task_struct *p)
+{
+	has_turned(p);
+	return 0;
+}
+
+SEC("fentry/rt_mutex_setprio")
+int BPF_PROG(aud_boost, struct task_struct *p)
+{
+	turns(p);
+	return 0;
+}
+
+SEC("fexit/rt_mutex_setprio")
+int BPF_PROG(aud_boost_set, struct task_struct *p)
+{
+	has_turned(p);
+	return 0;
+}
+
 /* Rule 3: the current task, if it may be moved and must be kept off this CPU. */
 static void works(u32 rule, int call)
 {
@@ -211,7 +276,7 @@ static void works(u32 rule, int call)
 	u32 cpu = bpf_get_smp_processor_id();
 
 	/* not by migration_disabled: that is what runs this program, and none of the places has it */
-	if (!on_rt(cpu) || !settled() || !may_leave(p, nrt_mask()))
+	if (!on_rt(cpu) || !settled() || !may_leave(p, nrt_mask()) || is_turning(p))
 		return;
 	found(p, p->pid, rule, cpu, BPF_CORE_READ(p, cpus_ptr, bits[0]), call, 0, 1);
 }

@@ -78,6 +78,13 @@ int BPF_PROG(aud_signalled)
 	return 0;
 }
 
+static bool has_entered_since(u32 pid, u64 exec_ns)
+{
+	struct entry *e = &entries[pid & (AUD_ENTRIES - 1)];
+
+	return e->pid == pid && (s64)(e->exec_ns - exec_ns) > 0;
+}
+
 /* Has it computed for so long that every rule of prediction has it compute on? */
 static bool computes(struct task_struct *p, u32 pid)
 {

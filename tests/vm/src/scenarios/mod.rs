@@ -19,6 +19,7 @@ mod hog;
 mod hog_kernel;
 mod hogged;
 mod hotplug;
+mod inside;
 mod lazy;
 mod loading;
 mod loose;
@@ -231,6 +232,7 @@ pub const ALL: &[Scenario] = &[
     adopt::ADOPT,
     adopt_storm::ADOPT_STORM,
     adopt_pi::ADOPT_PI,
+    inside::INSIDE,
     forger::FORGER,
     obstacles::REFUSED_BACK,
     obstacles::STUCK_TERMINAL,

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Real-time tasks that become ordinary ones in the midst of calls and faults, on an RT CPU.
+
+use anyhow::{Result, ensure};
+
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use crate::guest::pause;
+use crate::load::Workers;
+use crate::policy::Policy;
+use crate::worker::{Kind, Spec};
+
+/// Catches, by the auditor: kernel work on an RT CPU that a task begins after it is real time no more;
+/// and an auditor that takes what the task had begun before for such work.
+pub const INSIDE: Scenario = Scenario {
+    name: "inside",
+    what: "a task whose policy changes in the midst of a call begins nothing more on its RT CPU",
+    scope: Scope::Everywhere,
+    boot: &[],
+    secs: 10,
+    host: Host::Alone,
+    complaints: &[],
+    run: inside,
+};
+
+const CHANGES: usize = 1000;
+
+fn inside(ctx: &Ctx) -> Result<Outcome> {
+    ctx.nrt.bind(0)?;
+    let mut workers = Workers::start("inside", [Spec::new(Kind::Fork).on(ctx.all())])?;
+    workers.wait_begun()?;
+    let tid = workers.pid(0).cast_signed();
+    let daemon = ctx.load(&[])?;
+    let before = workers.counts()[0];
+    for _ in 0..CHANGES {
+        Policy::new(libc::SCHED_FIFO, 10).set(tid)?;
+        ctx.rt.bind(tid)?;
+        ctx.all().bind(tid)?;
+        pause(0.001);
+        Policy::new(libc::SCHED_OTHER, 0).set(tid)?;
+        pause(0.001);
+    }
+    let forked = workers.counts()[0] - before;
+    say(&format!("{forked} forks beside {CHANGES} changes of the policy"));
+    ensure!(forked > 50, "control: {forked} forks");
+    drop(workers);
+    daemon.finish()?;
+    Ok(Outcome::Passed)
+}
