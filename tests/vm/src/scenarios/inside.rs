@@ -9,11 +9,11 @@ use crate::load::Workers;
 use crate::policy::Policy;
 use crate::worker::{Kind, Spec};
 
-/// Catches, by the auditor: kernel work on an RT CPU that a task begins after it is real time no more;
-/// and an auditor that takes what the task had begun before for such work.
+/// Catches: an auditor that takes for forbidden kernel work what a task had begun on an RT CPU while it
+/// was real time.
 pub const INSIDE: Scenario = Scenario {
     name: "inside",
-    what: "a task whose policy changes in the midst of a call begins nothing more on its RT CPU",
+    what: "changes of the policy of a task in the midst of calls and faults: nothing is found",
     scope: Scope::Everywhere,
     boot: &[],
     secs: 10,

@@ -82,7 +82,7 @@ pub const SIGKILL: Scenario = Scenario {
 
 /// Of the descriptors that a process leaves open, the kernel closes the one that was opened last first
 /// (`close_files()`, fs/file.c, and `task_work_run()`, kernel/task_work.c): the scheduler, and then the
-/// hooks without which it does not know who enters the kernel.
+/// hooks that tell it of entries into the kernel.
 fn ensure_gone_before_its_hooks(daemon: &Daemon) -> Result<()> {
     let pid = daemon.pid();
     let (mut scheduler, mut faults) = (None, Vec::new());
