@@ -124,7 +124,9 @@ fn a_hangup_while_it_starts_ends_nothing() {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").expect("sysfs");
     let last = online.trim().rsplit([',', '-']).next().unwrap_or_default();
     assert_ne!(last, "0", "this wants two CPUs");
-    let mut daemon = Command::new(env!("CARGO_BIN_EXE_scx_artis"))
+    // under nohup(1) it would ignore the signal anyway
+    let mut daemon = Command::new("env")
+        .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_scx_artis")])
         .args(["--rt-cpus", last, "--config"])
         .arg(&rules)
         .stdin(Stdio::null())
