@@ -106,37 +106,52 @@ fn rt0(
     Ok(took)
 }
 
+/// As often where the task may run on NRT CPUs only, and another CPU than its own is interrupted for it:
+/// 3.2 and 3.3 were seen, and 45 where none is interrupted.
+const RT1_NRT_MOST: f64 = 4.0;
+/// The task that may run on any CPU, and the one that may on NRT CPUs only.
+const FREE: usize = 0;
+const BOUND: usize = 1;
 /// Where an RT1+ task wakes up, percent.
 const RT1_ON_RT_MIN_PCT: usize = 99;
 
 fn rt1_wakes(ctx: &Ctx) -> Result<Outcome> {
     use Kind::{Call, Enter, Mixed, Periodic, Spin};
     let mut observer = Wakes::attach()?;
+    let firm = Spec::new(Periodic).fifo(50);
+    let firm = [firm.clone(), firm.on(ctx.nrt)];
     let nrt = [Spin, Spin, Spin, Spin, Enter, Enter, Call, Mixed].map(Spec::new);
-    let mut workers =
-        Workers::start("waking", [Spec::new(Periodic).fifo(50)].into_iter().chain(nrt))?;
+    let mut workers = Workers::start("waking", firm.into_iter().chain(nrt))?;
     workers.wait_begun()?;
-    let pid = workers.pid(0);
-    let mut turn = |what: &str| -> Result<Took> {
-        let took = observer.watch(pid, ctx.nrt)?;
-        say(&format!("{what}: {took}, {} % of them on RT CPUs", took.on_pct(ctx.rt)));
+    let mut turn = |one: usize, what: &str| -> Result<Took> {
+        workers.freeze_one(FREE + BOUND - one, true)?;
+        let took = observer.watch(workers.pid(one), ctx.nrt)?;
+        workers.freeze_one(FREE + BOUND - one, false)?;
+        let whose = if one == BOUND { "bound" } else { "free" };
+        say(&format!("{what}, {whose}: {took}, {} % of them on RT CPUs", took.on_pct(ctx.rt)));
         Ok(took)
     };
-    let first = turn("SCHED_FIFO, kernel's default")?;
+    let (free, bound) = (turn(FREE, "SCHED_FIFO")?, turn(BOUND, "SCHED_FIFO")?);
     workers.freeze(true)?;
     let mut daemon = ctx.load(&["--adopt"])?;
     workers.freeze(false)?;
-    // the daemon finds it and sets its class meanwhile, which takes a second or two
-    turn("adopted, at first")?;
-    let adopted = [turn("adopted")?, turn("adopted")?];
+    // the daemon finds them and sets their class meanwhile, which takes a second or two
+    turn(FREE, "adopted, at first")?;
+    let free_adopted = [turn(FREE, "adopted")?, turn(FREE, "adopted")?];
+    let bound_adopted = [turn(BOUND, "adopted")?, turn(BOUND, "adopted")?];
     daemon.ensure_loaded("after the wake-ups")?;
     daemon.finish()?;
-    let default = [first, turn("SCHED_FIFO, kernel's default")?];
-    let ratio = Took::usual_ns(&adopted) / Took::usual_ns(&default);
-    say(&format!("usual wake-ups: {ratio:.3} of SCHED_FIFO's instructions"));
-    compared("usual_ratio", format!("{ratio:.2}"), "×", ORDER);
-    ensure!(ratio <= RT1_MOST, "wake-ups take {ratio:.3} of SCHED_FIFO's instructions");
-    let on_rt_pct = adopted.each_ref().map(|took| took.on_pct(ctx.rt));
+    let free = [free, turn(FREE, "SCHED_FIFO")?];
+    let bound = [bound, turn(BOUND, "SCHED_FIFO")?];
+    for (name, most, adopted, default) in [
+        ("usual_ratio", RT1_MOST, &free_adopted, free),
+        ("usual_ratio_nrt", RT1_NRT_MOST, &bound_adopted, bound),
+    ] {
+        let ratio = Took::usual_ns(adopted) / Took::usual_ns(&default);
+        compared(name, format!("{ratio:.2}"), "×", ORDER);
+        ensure!(ratio <= most, "{name}: {ratio:.3} of SCHED_FIFO's instructions");
+    }
+    let on_rt_pct = free_adopted.map(|took| took.on_pct(ctx.rt));
     figure("on_rt_cpus", on_rt_pct[0].min(on_rt_pct[1]), "%");
     let there = on_rt_pct.iter().all(|pct| *pct >= RT1_ON_RT_MIN_PCT);
     ensure!(there, "of a hundred wake-ups, so many were on RT CPUs: {on_rt_pct:?}");
