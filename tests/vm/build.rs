@@ -20,6 +20,7 @@ fn main() {
         ("plain", "observer"),
         ("auditor", "auditor"),
         ("lazy", "observer"),
+        ("leaving", "observer"),
     ] {
         let built = BpfBuilder::new().and_then(|mut b| {
             b.enable_intf(&format!("observer/{intf}.h"), &format!("{intf}_intf.rs"))

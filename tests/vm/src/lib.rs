@@ -22,6 +22,7 @@ pub mod hold;
 pub mod host;
 pub mod kernel_log;
 pub mod kernel_threads;
+pub mod leaving;
 pub mod load;
 pub mod locks;
 pub mod moves;

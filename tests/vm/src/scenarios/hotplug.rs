@@ -11,6 +11,7 @@ use crate::control::partition;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{self, PATIENCE, pause, until};
+use crate::leaving::Leaving;
 use crate::load::Workers;
 use crate::policy::cpu_of;
 use crate::worker::{Kind, Spec};
@@ -35,9 +36,11 @@ pub const HOTPLUG: Scenario = Scenario {
 const WINDOW: f64 = 2.0;
 /// Times that a CPU goes and comes before it is looked at. What goes wrong does so in some of them.
 const TURNS: usize = 10;
+const QUEUED_TURNS: usize = 4;
 const LOOKS: u32 = 100;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
+    let mut leaving = Leaving::attach()?;
     let mut daemon = ctx.load(&[])?;
     use Kind::{Call, Fork, Sleep, Spin, Touch};
     let all = [Spin, Spin, Spin, Spin, Call, Sleep, Fork, Touch];
@@ -57,6 +60,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
             }
             pause(0.05);
             set_online(cpu, false)?;
+            leaving.ensure_no_kick(cpu)?;
             set_online(cpu, true)?;
         }
         for online in [false, true] {
@@ -70,8 +74,31 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     ensure!(guest::enable_seq()? == seq, "the scheduler was started anew");
     drop(workers);
     unattended(ctx, &mut daemon)?;
+    queued(ctx)?;
+    let runs = leaving.ensure_no_slice()?;
+    say(&format!("threads of leaving CPUs ran there {runs} times"));
     daemon.finish()?;
     Ok(Outcome::Passed)
+}
+
+/// A CPU goes offline while tasks wait whose last CPU it was, behind many of more weight. It waits
+/// until they have left its run queue, and for good where another CPU has taken the last of them.
+fn queued(ctx: &Ctx) -> Result<()> {
+    let cpu = ctx.nrt.last()?;
+    let mut patient =
+        Workers::start("patient", [Kind::Spin; 8].map(|kind| Spec::new(kind).nice(19)))?;
+    patient.wait_begun()?;
+    let mut others = Workers::start("others", [Kind::Spin; 12].map(Spec::new))?;
+    others.wait_begun()?;
+    for _ in 0..QUEUED_TURNS {
+        others.freeze(true)?;
+        pause(0.1); // the patient ones run on each CPU
+        others.freeze(false)?;
+        pause(0.02);
+        set_online(cpu, false)?;
+        set_online(cpu, true)?;
+    }
+    Ok(())
 }
 
 /// An RT CPU comes back while the daemon is stopped, which makes the partition. Until then it is of

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a CPU that goes offline must not have: a thread of its own whose slice ends, since the kernel
+ * then queues it on a CPU that no longer dispatches and goes idle; and a kick that it sent when it
+ * took no more interrupts, since that stays pending, and with it all later ones of that CPU.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "tasks.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define PF_IDLE_ 0x00000002
+/* include/linux/irq_work.h, work that waits for its interrupt: IRQ_WORK_PENDING */
+#define IRQ_WORK_PENDING_ 1
+
+/* how often an ordinary thread of a CPU went on there after ops.cpu_offline, and how often of these
+ * with an end of its slice */
+u64 nr_runs;
+u64 nr_sliced;
+/* the CPU that pending_kick() looks at */
+u32 asked_cpu;
+
+extern const struct rq runqueues __ksym;
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(goes_on, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, bpf_get_smp_processor_id());
+
+	if (!rq || rq->scx.flags & SCX_RQ_ONLINE || !(next->flags & PF_KTHREAD_) ||
+	    next->flags & PF_IDLE_ || next->prio < MAX_RT_PRIO_ || next->nr_cpus_allowed != 1)
+		return 0;
+	__sync_fetch_and_add(&nr_runs, 1);
+	if (next->scx.slice != SCX_SLICE_INF)
+		__sync_fetch_and_add(&nr_sliced, 1);
+	return 0;
+}
+
+/* Run while that CPU is offline. Returns 1: a kick waits for its interrupt; 0: none does; -1: this
+ * cannot be told. */
+SEC("syscall")
+int pending_kick(void *ctx)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, asked_cpu);
+
+	if (!rq)
+		return -1;
+	return BPF_CORE_READ(rq, scx.kick_cpus_irq_work.node.a_flags.counter) & IRQ_WORK_PENDING_;
+}
