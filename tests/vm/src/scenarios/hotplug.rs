@@ -74,7 +74,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     ensure!(guest::enable_seq()? == seq, "the scheduler was started anew");
     drop(workers);
     unattended(ctx, &mut daemon)?;
-    queued(ctx)?;
+    queued(ctx, &mut daemon)?;
     let runs = leaving.ensure_no_slice()?;
     say(&format!("threads of leaving CPUs ran there {runs} times"));
     daemon.finish()?;
@@ -83,10 +83,10 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
 
 /// A CPU goes offline while tasks wait whose last CPU it was, behind many of more weight. It waits
 /// until they have left its run queue, and for good where another CPU has taken the last of them.
-fn queued(ctx: &Ctx) -> Result<()> {
+fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     let cpu = ctx.nrt.last()?;
     let mut patient =
-        Workers::start("patient", [Kind::Spin; 8].map(|kind| Spec::new(kind).nice(19)))?;
+        Workers::start("patient", [Kind::Spin; 16].map(|kind| Spec::new(kind).nice(19)))?;
     patient.wait_begun()?;
     let mut others = Workers::start("others", [Kind::Spin; 12].map(Spec::new))?;
     others.wait_begun()?;
@@ -96,7 +96,8 @@ fn queued(ctx: &Ctx) -> Result<()> {
         others.freeze(false)?;
         pause(0.02);
         set_online(cpu, false)?;
-        set_online(cpu, true)?;
+        // before it is of a kind again, none of them runs there
+        switch(ctx, daemon, cpu, true)?;
     }
     Ok(())
 }
