@@ -15,6 +15,7 @@ fn main() {
         ("moves", "moves"),
         ("programs", "programs"),
         ("hold", "observer"),
+        ("hooked", "observer"),
         ("faults", "observer"),
         ("wakes", "observer"),
         ("plain", "observer"),

@@ -19,6 +19,7 @@ pub mod figure;
 pub mod forge;
 pub mod guest;
 pub mod hold;
+pub mod hooked;
 pub mod host;
 pub mod kernel_log;
 pub mod kernel_threads;

@@ -122,6 +122,11 @@ enum Cmd {
         #[command(flatten)]
         spec: periodic::Spec,
     },
+    /// Becomes that program, and while it runs each system call enters a hook that does nothing
+    Hooked {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<std::ffi::OsString>,
+    },
     /// Threads that do nothing but wake up once a second, until a signal ends them
     Crowd { threads: u32 },
     /// One task of a known kind
@@ -170,6 +175,7 @@ fn run(command: Cmd) -> Result<ExitCode> {
             let mut observer = programs::Observer::attach()?;
             times::serve(&into, || observer.report(secs))?;
         }
+        Cmd::Hooked { command } => match artis_vm::hooked::exec(&command)? {},
         Cmd::Scenario { name, machine } => return scenario(&name, machine),
         Cmd::Serve => serve::serve()?,
         Cmd::List => {
