@@ -25,7 +25,7 @@ pub const HOTPLUG: Scenario = Scenario {
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
     scope: Scope::Everywhere,
     boot: &[],
-    secs: 30,
+    secs: 60,
     host: Host::Alone,
     // of 6.12 itself: an empty scheduler gets it, too (docs/decisions/0024-hotplug.md); inlined into
     // task_non_contending() and into inactive_task_timer()
@@ -36,7 +36,7 @@ pub const HOTPLUG: Scenario = Scenario {
 const WINDOW: f64 = 2.0;
 /// Times that a CPU goes and comes before it is looked at. What goes wrong does so in some of them.
 const TURNS: usize = 10;
-const QUEUED_TURNS: usize = 4;
+const QUEUED_TURNS: usize = 2;
 const LOOKS: u32 = 100;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
