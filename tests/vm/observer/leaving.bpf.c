@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU that goes offline must not have: a thread of its own whose slice ends, since the kernel
- * then queues it on a CPU that no longer dispatches and goes idle; and a kick that it sent when it
+ * What a CPU that goes offline must not have: a slice with an end for a thread of its own, since the
+ * kernel then queues it on a CPU that no longer dispatches and goes idle; and a kick that it sent when it
  * took no more interrupts, since that stays pending, and with it all later ones of that CPU.
  */
 #include "vmlinux.h"

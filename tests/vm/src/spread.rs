@@ -11,6 +11,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::cpus::Cpus;
+
 /// What was counted up to a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -51,6 +53,18 @@ impl TaskTime {
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.run_ns.values().sum()
+    }
+
+    /// Run time on these CPUs, ns.
+    #[must_use]
+    pub fn on_ns(&self, cpus: Cpus) -> u64 {
+        cpus.iter().filter_map(|cpu| self.run_ns.get(&cpu)).sum()
+    }
+
+    /// The part of its run time that was on these CPUs, 0 to 1.
+    #[must_use]
+    pub fn part_on(&self, cpus: Cpus) -> f64 {
+        ratio(self.on_ns(cpus), self.total_ns())
     }
 }
 

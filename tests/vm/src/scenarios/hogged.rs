@@ -79,7 +79,7 @@ fn hogged(ctx: &Ctx) -> Result<Outcome> {
     daemon.ensure_loaded("beside the hogs")?;
     let seen = observer.snapshot()?.since(&begun);
     for (task, tid) in seen.tasks[slot..].iter().zip(&threads) {
-        let on_rt: u64 = ctx.rt.iter().filter_map(|cpu| task.run_ns.get(&cpu)).sum();
+        let on_rt = task.on_ns(ctx.rt);
         ensure!(on_rt == 0, "thread {tid} of the daemon ran on RT CPUs for {on_rt} ns");
     }
     let share = |cpu: u32| seen.rt_share(cpu);

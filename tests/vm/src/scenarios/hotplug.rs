@@ -81,7 +81,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// A CPU goes offline while tasks wait whose last CPU it was, behind many of more weight. It waits
+/// A CPU goes offline while tasks that ran there last wait behind many of more weight. The kernel waits
 /// until they have left its run queue, and for good where another CPU has taken the last of them.
 fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     let cpu = ctx.nrt.last()?;

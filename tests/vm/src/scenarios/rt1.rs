@@ -254,9 +254,7 @@ fn places(ctx: &Ctx) -> Result<Outcome> {
     let seen = observer.snapshot()?.since(&before);
     daemon.ensure_loaded("after the window")?;
     for (i, task) in seen.tasks.iter().enumerate().take(1) {
-        let on_rt: u64 = ctx.rt.iter().filter_map(|cpu| task.run_ns.get(&cpu)).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let part = on_rt as f64 / task.total_ns().max(1) as f64;
+        let part = task.part_on(ctx.rt);
         say(&format!(
             "RT1+ {i}: {} ms, {:.1} % of it on RT CPUs, {} moves there, {} evictions",
             task.total_ns() / 1_000_000,
@@ -298,10 +296,7 @@ fn comes_back(ctx: &Ctx, observer: &mut Occupancy, workers: &Workers) -> Result<
         Cpus::one(ctx.nrt.first()?).bind(firm)?;
         pause(0.05);
         ctx.all().bind(firm)?;
-        let seen = observer.over(0.5)?;
-        let on_rt: u64 = ctx.rt.iter().filter_map(|cpu| seen.tasks[0].run_ns.get(&cpu)).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let part = on_rt as f64 / seen.tasks[0].total_ns().max(1) as f64;
+        let part = observer.over(0.5)?.tasks[0].part_on(ctx.rt);
         say(&format!("unbound from an NRT CPU: {:.1} % of its time on RT CPUs", part * 100.0));
         least = least.min(part);
     }

@@ -127,8 +127,8 @@ fn rt1_wakes(ctx: &Ctx) -> Result<Outcome> {
         workers.freeze_one(FREE + BOUND - one, true)?;
         let took = observer.watch(workers.pid(one), ctx.nrt)?;
         workers.freeze_one(FREE + BOUND - one, false)?;
-        let whose = if one == BOUND { "bound" } else { "free" };
-        say(&format!("{what}, {whose}: {took}, {} % of them on RT CPUs", took.on_pct(ctx.rt)));
+        let where_to = if one == BOUND { "on NRT CPUs" } else { "anywhere" };
+        say(&format!("{what}, {where_to}: {took}, {} % on RT CPUs", took.on_pct(ctx.rt)));
         Ok(took)
     };
     let (free, bound) = (turn(FREE, "SCHED_FIFO")?, turn(BOUND, "SCHED_FIFO")?);
