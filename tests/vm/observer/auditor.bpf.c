@@ -204,7 +204,7 @@ int look(struct bpf_perf_event_data *ctx)
 
 /* --- kernel work on RT CPUs --- */
 
-/* Real-time tasks that become ordinary ones, and their run time afterwards. */
+/* Tasks that cease to be real time or bound to RT CPUs, and their run time afterwards. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -214,59 +214,61 @@ struct {
 
 #define NOT_YET (~0ULL)
 
-static void turns(struct task_struct *p)
-{
-	u32 pid = p->pid;
-	u64 exec_ns = NOT_YET;
+struct change {
+	u64 function;
+	u64 by;
+};
 
-	if (p->prio < MAX_RT_PRIO_)
-		bpf_map_update_elem(&turning, &pid, &exec_ns, BPF_ANY);
+/* Changes of tasks that go on, and the address of the task. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct change);
+	__type(value, u64);
+} changes SEC(".maps");
+
+/* The functions that change a task of their first argument: auditor.rs names them. */
+SEC("kprobe.multi")
+int aud_changes(struct pt_regs *ctx)
+{
+	struct change change = { bpf_get_func_ip(ctx), bpf_get_current_pid_tgid() };
+	u64 task = PT_REGS_PARM1(ctx), exec_ns = NOT_YET;
+	struct task_struct *p = (void *)task;
+	u32 pid = BPF_CORE_READ(p, pid);
+
+	if (may_leave(p, nrt_mask()))
+		return 0;
+	bpf_map_update_elem(&turning, &pid, &exec_ns, BPF_ANY);
+	bpf_map_update_elem(&changes, &change, &task, BPF_ANY);
+	return 0;
 }
 
-static void has_turned(struct task_struct *p)
+SEC("kretprobe.multi")
+int aud_changed(struct pt_regs *ctx)
 {
-	u32 pid = p->pid;
-	u64 *exec_ns = bpf_map_lookup_elem(&turning, &pid);
+	struct change change = { bpf_get_func_ip(ctx), bpf_get_current_pid_tgid() };
+	u64 *task = bpf_map_lookup_elem(&changes, &change), *exec_ns;
+	struct task_struct *p;
+	u32 pid;
 
-	if (exec_ns && *exec_ns == NOT_YET)
-		*exec_ns = p->se.sum_exec_runtime;
+	if (!task)
+		return 0;
+	p = (void *)*task;
+	pid = BPF_CORE_READ(p, pid);
+	exec_ns = bpf_map_lookup_elem(&turning, &pid);
+	if (exec_ns)
+		*exec_ns = BPF_CORE_READ(p, se.sum_exec_runtime);
+	bpf_map_delete_elem(&changes, &change);
+	return 0;
 }
 
-/* Has it not entered the kernel since? What it has begun as a real-time task, it may end. */
+/* Has it not entered the kernel since? What it has begun before, it may end. */
 static bool is_turning(struct task_struct *p)
 {
 	u32 pid = p->pid;
 	u64 *exec_ns = bpf_map_lookup_elem(&turning, &pid);
 
 	return exec_ns && (*exec_ns == NOT_YET || !has_entered_since(pid, *exec_ns));
-}
-
-SEC("fentry/__sched_setscheduler")
-int BPF_PROG(aud_policy, struct task_struct *p)
-{
-	turns(p);
-	return 0;
-}
-
-SEC("fexit/__sched_setscheduler")
-int BPF_PROG(aud_policy_set, struct task_struct *p)
-{
-	has_turned(p);
-	return 0;
-}
-
-SEC("fentry/rt_mutex_setprio")
-int BPF_PROG(aud_boost, struct task_struct *p)
-{
-	turns(p);
-	return 0;
-}
-
-SEC("fexit/rt_mutex_setprio")
-int BPF_PROG(aud_boost_set, struct task_struct *p)
-{
-	has_turned(p);
-	return 0;
 }
 
 /* Rule 3: the current task, if it may be moved and must be kept off this CPU. */

@@ -10,7 +10,7 @@
 /* It has to leave RT CPUs to enter the kernel: it is movable, and no real-time task. */
 static inline bool may_leave(struct task_struct *p, u64 nrt_cpus)
 {
-	return !(p->flags & PF_KTHREAD_) && p->prio >= MAX_RT_PRIO_ &&
+	return !(BPF_CORE_READ(p, flags) & PF_KTHREAD_) && BPF_CORE_READ(p, prio) >= MAX_RT_PRIO_ &&
 	       (BPF_CORE_READ(p, cpus_ptr, bits[0]) & nrt_cpus);
 }
 

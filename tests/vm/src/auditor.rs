@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::libbpf_sys::PERF_COUNT_SW_CPU_CLOCK;
 use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{Link, MapCore, MapFlags};
+use libbpf_rs::{KprobeMultiOpts, Link, MapCore, MapFlags};
 
 use crate::classes;
 use crate::cpus::Cpus;
@@ -47,6 +47,9 @@ const COMPUTES: Duration = Duration::from_millis(200);
 /// Nothing is judged for so long after a scheduler was enabled, CPUs came or went, or were given
 /// another kind.
 const GRACE: Duration = Duration::from_millis(100);
+
+/// What changes policy, priority, or CPUs of the task that is its first argument.
+const CHANGES: [&str; 3] = ["__sched_setscheduler", "rt_mutex_setprio", "__set_cpus_allowed_ptr"];
 
 /// What the auditor checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,7 +174,7 @@ struct Auditor {
     skel: AuditorSkel<'static>,
     rt: Cpus,
     online: Cpus,
-    _clocks: Vec<Link>,
+    _links: Vec<Link>,
 }
 
 thread_local! {
@@ -265,16 +268,19 @@ impl Auditor {
         // an event that comes more often than this between two ticks is stopped until the next tick,
         // and idle CPUs have none
         guest::write("/proc/sys/kernel/perf_event_max_sample_rate", "1000000000")?;
-        let mut clocks = Vec::new();
+        let mut links = vec![
+            skel.progs.aud_changes.attach_kprobe_multi_with_opts(changes(false))?,
+            skel.progs.aud_changed.attach_kprobe_multi_with_opts(changes(true))?,
+        ];
         for cpu in online.iter() {
             // also while the CPU is idle
             let clock = software(PERF_COUNT_SW_CPU_CLOCK, cpu, period.as_nanos().try_into()?)?;
-            clocks.push(skel.progs.look.attach_perf_event(clock.as_raw_fd())?);
+            links.push(skel.progs.look.attach_perf_event(clock.as_raw_fd())?);
             std::mem::forget(clock); // the link closes it
         }
         let bss = skel.maps.bss_data.as_deref_mut().context("no data")?;
         shared::set(&mut bss.online_mask, online.0);
-        let mut auditor = Self { skel, rt, online, _clocks: clocks };
+        let mut auditor = Self { skel, rt, online, _links: links };
         auditor.set_rt(rt)?;
         Ok(auditor)
     }
@@ -309,6 +315,12 @@ impl Auditor {
         findings.sort_by_key(|f| (f.rule, std::cmp::Reverse(f.times)));
         Ok(Report { findings, looks: looks.unwrap_or(0), longest: longest.to_vec() })
     }
+}
+
+/// The begin of a change of a task, or its end.
+fn changes(retprobe: bool) -> KprobeMultiOpts {
+    let symbols = CHANGES.map(String::from).to_vec();
+    KprobeMultiOpts { symbols, retprobe, ..Default::default() }
 }
 
 /// The bytes of struct aud_key and struct aud_finding.

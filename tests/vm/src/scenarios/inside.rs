@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Real-time tasks that become ordinary ones in the midst of calls and faults, on an RT CPU.
+//! Tasks that are real time or bound to RT CPUs and cease to be so in the midst of calls and faults.
 
 use anyhow::{Result, ensure};
 
@@ -10,10 +10,10 @@ use crate::policy::Policy;
 use crate::worker::{Kind, Spec};
 
 /// Catches: an auditor that takes for forbidden kernel work what a task had begun on an RT CPU while it
-/// was real time.
+/// was real time or bound to RT CPUs.
 pub const INSIDE: Scenario = Scenario {
     name: "inside",
-    what: "changes of the policy of a task in the midst of calls and faults: nothing is found",
+    what: "a task becomes ordinary, or unbound, in the midst of calls and faults: nothing is found",
     scope: Scope::Everywhere,
     boot: &[],
     secs: 10,
@@ -39,8 +39,14 @@ fn inside(ctx: &Ctx) -> Result<Outcome> {
         Policy::new(libc::SCHED_OTHER, 0).set(tid)?;
         pause(0.001);
     }
+    for _ in 0..CHANGES {
+        ctx.rt.bind(tid)?;
+        pause(0.001);
+        ctx.nrt.bind(tid)?;
+        pause(0.001);
+    }
     let forked = workers.counts()[0] - before;
-    say(&format!("{forked} forks beside {CHANGES} changes of the policy"));
+    say(&format!("{forked} forks beside {CHANGES} changes of the policy and as many of the CPUs"));
     ensure!(forked > 50, "control: {forked} forks");
     drop(workers);
     daemon.finish()?;
