@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The attempt hook runs with preemption off and reschedules on its way out, before the body of the
- * call: to 7.0 any tracepoint, in 7.2 only a classic one, while tp_btf would be preempted inside
- * itself with migration disabled (kernel.md section 1.3). It writes only this CPU's struct: task
- * storage would be a look-up per call. */
+/* The attempt hook reschedules before the body of the call. To 7.0 it runs with preemption off, and the
+ * tracepoint reschedules on its way out. Later it is preempted inside itself, with migration disabled:
+ * the task goes on first (enqueue_own()), and is evicted in migrate_enable() (runs_astray()). The hook
+ * writes only this CPU's struct: task storage would be a look-up per call. */
 #pragma once
 
 u32 in_charge; /* set by the first sample: the kernel drops kicks while it enables a scheduler */
@@ -53,21 +53,8 @@ static __always_inline void note_rt_call(struct artis_cpu *c, u64 nr, u64 arg0, 
 		c->loose_calls++;
 }
 
-SEC("?tp/raw_syscalls/sys_enter")
-int artis_sys_enter(struct trace_event_raw_sys_enter *ctx)
-{
-	struct artis_cpu *c = this_cpu();
-
-	if (c->ext_running)
-		note_call(c, ctx->id, ctx->args[0], ctx->args[1], ctx->args[2]);
-	else
-		note_rt_call(c, ctx->id, ctx->args[0], ctx->args[1], ctx->args[2]);
-	return ARTIS_OTHERS_TOO;
-}
-
-/* The same up to 7.0, without the record that a classic tracepoint makes for perf first. */
-SEC("?tp_btf/sys_enter")
-int BPF_PROG(artis_sys_enter_btf, struct pt_regs *regs, long id)
+SEC("tp_btf/sys_enter")
+int BPF_PROG(artis_sys_enter, struct pt_regs *regs, long id)
 {
 	struct artis_cpu *c = this_cpu();
 

@@ -116,6 +116,11 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
 		return;
 	}
+	/* perhaps preempted in the attempt hook, which the kernel skips meanwhile for other tasks */
+	if (unlikely(is_migration_disabled(p)) && is_rt_cpu(cpu) && !(enq_flags & SCX_ENQ_WAKEUP)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags | SCX_ENQ_HEAD);
+		return;
+	}
 	/* a per-CPU kernel thread serves the CPU, a migration-disabled task may hold a lock */
 	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
 		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);

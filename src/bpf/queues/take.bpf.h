@@ -216,6 +216,10 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		note_partition(prev, t);
 		next_turn(prev, t);
 		f.pinned = is_migration_disabled(prev);
+		if (l.rt && f.pinned) { /* as in enqueue_own() */
+			keep(c, cpu, t, prev, ARTIS_QUEUE_OWN);
+			return;
+		}
 		f.inside = is_inside(c->section, false);
 		queue = note_facts(&f, prev, t);
 		l.pinned = f.pinned;

@@ -44,21 +44,6 @@ pub fn dispatches_before_rt() -> bool {
     !can_reenqueue_anywhere() || compat::ksym_exists("balance_scx").unwrap_or(false)
 }
 
-/// Does a program on a BTF tracepoint run with preemption off? To 7.0; 7.2 preempts it inside
-/// itself (kernel/trace/bpf_trace.c, `__bpf_trace_run`). 7.1 was not at hand.
-///
-/// No type or symbol tells, so the version does: a kernel that cannot be read counts as new.
-pub fn tracepoints_are_atomic() -> bool {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    version(&release).is_some_and(|version| version <= (7, 0))
-}
-
-/// Major and minor version in the kernel's release text.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
 /// How long a runnable task may wait before the kernel ejects the scheduler, ms,
 /// when the user does not say.
 ///
@@ -106,13 +91,5 @@ mod tests {
         ] {
             assert_eq!(decide_lazily(choice, nohz_full), expected, "{choice:?} {nohz_full}");
         }
-    }
-
-    #[test]
-    fn versions_are_read() {
-        assert_eq!(version("7.0.13+deb13-rt-amd64"), Some((7, 0)));
-        assert_eq!(version("6.12.107-artis-floor"), Some((6, 12)));
-        assert_eq!(version("7.3-rc1"), Some((7, 3)));
-        assert_eq!((version(""), version("linux")), (None, None));
     }
 }

@@ -32,11 +32,6 @@ pub fn write(skel: &mut OpenBpfSkel<'_>, setup: &Setup, put_back_lazy: bool) -> 
     let hooks_returns = !Model::now().moves_at_once();
     skel.progs.artis_sys_exit.set_autoload(hooks_returns);
 
-    // which of the two hooks of kernel entry: see src/bpf/events/entry.bpf.h
-    let lean = kernel::tracepoints_are_atomic();
-    skel.progs.artis_sys_enter.set_autoload(!lean);
-    skel.progs.artis_sys_enter_btf.set_autoload(lean);
-
     skel.maps.records.set_max_entries(setup.ring_bytes)?;
     // attached while tasks are watched (watch.rs), the rest while such news are wanted
     for program in [
