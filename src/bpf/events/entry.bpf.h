@@ -9,19 +9,17 @@ u32 in_charge; /* set by the first sample: the kernel drops kicks while it enabl
 
 #define ARTIS_OTHERS_TOO 1 /* returned by a classic tracepoint; 0 hides the event from perf */
 
-/* The task on @c begins an endangering section, counted as @attempt. From an RT CPU it is evicted:
- * ops.enqueue sees the section and sends it to an NRT CPU. */
-static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
+/* The rest of attempts(): from an RT CPU the task is evicted, for ops.enqueue sees the section and sends
+ * it to an NRT CPU. Out of line, as note_other_call(): the hook of calls saves fewer registers so. */
+static __noinline int attempted(struct artis_cpu *c, u32 cause)
 {
-	note_attempt(c);
-	c->stat[attempt]++;
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_attempt(cause);
 	if (c->kind != ARTIS_CPU_RT)
-		return;
+		return 0;
 	if (!c->movable) {
 		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
-		return;
+		return 0;
 	}
 	if (unlikely(c->section_since_ns))
 		body_ended(c);
@@ -30,27 +28,39 @@ static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attemp
 	c->stat[ARTIS_STAT_EVICTION]++;
 	c->evict_cause = cause;
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+	return 0;
 }
 
-static __always_inline void note_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1, u64 arg2)
+/* The task on @c begins an endangering section, counted as @attempt. */
+static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
 {
-	u32 section = section_of_call(bpf_get_current_task_btf(), nr, arg0, arg1, arg2);
+	c->stat[attempt]++;
+	note_attempt(c);
+	if (c->kind == ARTIS_CPU_RT || watches(ARTIS_WATCH_TASKS))
+		attempted(c, cause);
+}
 
+/* A call that may be harmless, or one of a real-time task, which nothing keeps from entering the kernel. */
+static __noinline int note_other_call(struct artis_cpu *c, struct pt_regs *regs, u64 nr)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	u32 section;
+
+	if (!c->ext_running &&
+	    (likely(!c->loose_ns) || c->kind != ARTIS_CPU_RT || !is_realtime(p) || !is_loose(p)))
+		return 0;
+	section = section_of_call(p, nr, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
+				  PT_REGS_PARM3_SYSCALL(regs));
+	if (!c->ext_running) {
+		c->loose_calls += section == ARTIS_SECTION_CALL;
+		return 0;
+	}
 	c->door = ARTIS_SECTION_NONE; /* from user mode: no fault or signal is handled */
 	if (section == ARTIS_SECTION_CALL)
 		attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)nr + 1);
 	else if (unlikely(c->section_since_ns)) /* the call before has returned */
 		body_ended(c);
-}
-
-/* Counts a call of the real-time task on @c, which nothing keeps from entering the kernel. */
-static __always_inline void note_rt_call(struct artis_cpu *c, u64 nr, u64 arg0, u64 arg1, u64 arg2)
-{
-	struct task_struct *p = bpf_get_current_task_btf();
-
-	if (unlikely(c->loose_ns) && c->kind == ARTIS_CPU_RT && is_realtime(p) && is_loose(p) &&
-	    section_of_call(p, nr, arg0, arg1, arg2) == ARTIS_SECTION_CALL)
-		c->loose_calls++;
+	return 0;
 }
 
 SEC("tp_btf/sys_enter")
@@ -58,12 +68,12 @@ int BPF_PROG(artis_sys_enter, struct pt_regs *regs, long id)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (c->ext_running)
-		note_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
-			  PT_REGS_PARM3_SYSCALL(regs));
-	else
-		note_rt_call(c, id, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
-			     PT_REGS_PARM3_SYSCALL(regs));
+	if (likely(c->ext_running && is_endangering(id))) {
+		c->door = ARTIS_SECTION_NONE;
+		attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)id + 1);
+	} else {
+		note_other_call(c, regs, id);
+	}
 	return 0;
 }
 

@@ -213,17 +213,20 @@ static __always_inline bool is_compat_call(const struct task_struct *p)
 #endif
 }
 
+/* Is call @nr one that endangers whatever its arguments are? */
+static __always_inline bool is_endangering(u64 nr)
+{
+	return nr >= ARTIS_NR_CALLS ||
+	       policy.call_class[nr & (ARTIS_NR_CALLS - 1)] == ARTIS_CALL_ENDANGERING;
+}
+
 static __always_inline u32 section_of_call(const struct task_struct *p, u64 nr, u64 arg0, u64 arg1,
 					   u64 arg2)
 {
-	u8 class;
-
-	if (unlikely(nr >= ARTIS_NR_CALLS))
+	if (is_endangering(nr) || is_compat_call(p))
 		return ARTIS_SECTION_CALL;
-	class = policy.call_class[nr & (ARTIS_NR_CALLS - 1)];
-	if (class == ARTIS_CALL_ENDANGERING || is_compat_call(p))
-		return ARTIS_SECTION_CALL;
-	return artis_call_section(class, arg0, arg1, arg2, policy.poll_fds_max);
+	return artis_call_section(policy.call_class[nr & (ARTIS_NR_CALLS - 1)], arg0, arg1, arg2,
+				  policy.poll_fds_max);
 }
 
 /* Sets the section of @p, which runs on @c or has just stopped there, by the registers saved at its

@@ -22,14 +22,13 @@ mod skel {
 use skel::{ProgramsSkel, ProgramsSkelBuilder};
 
 /// Those on the way of switches, wake-ups and kernel entries.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 7] = [
     "artis_select_cpu",
     "artis_enqueue",
     "artis_dispatch",
     "artis_running",
     "artis_stopping",
     "artis_sys_enter",
-    "artis_sys_enter_btf",
     "artis_update_idle",
 ];
 /// The kernel keeps so many letters of a name.
