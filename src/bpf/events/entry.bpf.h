@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The attempt hook reschedules before the body of the call. To 7.0 it runs with preemption off, and the
- * tracepoint reschedules on its way out. Later it is preempted inside itself, with migration disabled:
- * the task goes on first (enqueue_own()), and is evicted in migrate_enable() (runs_astray()). The hook
- * writes only this CPU's struct: task storage would be a look-up per call. */
+/* The attempt hook has its task preempted before the body of the call: to 7.0 on the way out of the
+ * tracepoint, later first inside the hook, with migration disabled, then in migrate_enable(). It writes
+ * only this CPU's struct: task storage would be a look-up per call. */
 #pragma once
 
 u32 in_charge; /* set by the first sample: the kernel drops kicks while it enables a scheduler */
 
 #define ARTIS_OTHERS_TOO 1 /* returned by a classic tracepoint; 0 hides the event from perf */
 
-/* The rest of attempts(): from an RT CPU the task is evicted, for ops.enqueue sees the section and sends
- * it to an NRT CPU. Out of line, as note_other_call(): the hook of calls saves fewer registers so. */
+/* The rest of attempts(), out of line: each call pays for the registers that its hook saves. */
 static __noinline int attempted(struct artis_cpu *c, u32 cause)
 {
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_attempt(cause);
-	if (c->kind != ARTIS_CPU_RT)
-		return 0;
-	if (!c->movable) {
-		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
+	if (c->kind != ARTIS_CPU_RT || !c->movable) {
+		c->stat[ARTIS_STAT_EXEMPT_PINNED] += c->kind == ARTIS_CPU_RT;
 		return 0;
 	}
 	if (unlikely(c->section_since_ns))
@@ -31,7 +27,7 @@ static __noinline int attempted(struct artis_cpu *c, u32 cause)
 	return 0;
 }
 
-/* The task on @c begins an endangering section, counted as @attempt. */
+/* The task on @c begins an endangering section, counted as @attempt. From an RT CPU it is evicted. */
 static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
 {
 	c->stat[attempt]++;
@@ -49,8 +45,7 @@ static __noinline int note_other_call(struct artis_cpu *c, struct pt_regs *regs,
 	if (!c->ext_running &&
 	    (likely(!c->loose_ns) || c->kind != ARTIS_CPU_RT || !is_realtime(p) || !is_loose(p)))
 		return 0;
-	section = section_of_call(p, nr, PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
-				  PT_REGS_PARM3_SYSCALL(regs));
+	section = section_of_call(p, nr, regs);
 	if (!c->ext_running) {
 		c->loose_calls += section == ARTIS_SECTION_CALL;
 		return 0;

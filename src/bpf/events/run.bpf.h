@@ -120,6 +120,11 @@ static __noinline bool waits_higher(s32 cpu, const struct artis_task *t)
 	       bpf_cpumask_test_cpu(cpu, head->cpus_ptr);
 }
 
+static __always_inline bool may_not_migrate(const struct task_struct *p)
+{
+	return is_migration_disabled(p) && p->cpus_ptr != &p->cpus_mask;
+}
+
 /* @p may not be on this RT CPU: it could not migrate, the user has just forbidden it RT CPUs, or
  * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can: also in
  * migrate_enable(), which has given it its CPUs back and counts down next. */
@@ -128,7 +133,7 @@ static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, const stru
 {
 	if (in_charge && t->section >= ARTIS_SECTION_CALL)
 		c->section_since_ns = scx_bpf_now();
-	if (is_migration_disabled(p) && p->cpus_ptr != &p->cpus_mask)
+	if (may_not_migrate(p))
 		return;
 	count(ARTIS_STAT_EVICTION);
 	c->evict_cause = t->section == ARTIS_SECTION_FAULT  ? ARTIS_CAUSE_FAULT :
@@ -195,6 +200,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (rt && c->movable &&
 	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
 		runs_astray(c, cpu, t, p);
+	if (unlikely(!p->scx.slice) && !may_not_migrate(p)) /* it was to stop in between */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	if (unlikely(t->rt1)) {
 		if (waits_higher(cpu, t)) /* came after select_rt1() chose @p */
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);

@@ -220,13 +220,14 @@ static __always_inline bool is_endangering(u64 nr)
 	       policy.call_class[nr & (ARTIS_NR_CALLS - 1)] == ARTIS_CALL_ENDANGERING;
 }
 
-static __always_inline u32 section_of_call(const struct task_struct *p, u64 nr, u64 arg0, u64 arg1,
-					   u64 arg2)
+static __always_inline u32 section_of_call(const struct task_struct *p, u64 nr,
+					   const struct pt_regs *regs)
 {
 	if (is_endangering(nr) || is_compat_call(p))
 		return ARTIS_SECTION_CALL;
-	return artis_call_section(policy.call_class[nr & (ARTIS_NR_CALLS - 1)], arg0, arg1, arg2,
-				  policy.poll_fds_max);
+	return artis_call_section(policy.call_class[nr & (ARTIS_NR_CALLS - 1)],
+				  PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
+				  PT_REGS_PARM3_SYSCALL(regs), policy.poll_fds_max);
 }
 
 /* Sets the section of @p, which runs on @c or has just stopped there, by the registers saved at its
@@ -247,9 +248,7 @@ static __always_inline void find_section(struct artis_cpu *c, struct task_struct
 #endif
 	c->section_nr = nr;
 	if (nr >= 0) /* else entered by an interrupt or a fault */
-		c->section = section_of_call(p, nr, PT_REGS_PARM1_SYSCALL(regs),
-					     PT_REGS_PARM2_SYSCALL(regs),
-					     PT_REGS_PARM3_SYSCALL(regs));
+		c->section = section_of_call(p, nr, regs);
 }
 
 static __always_inline void residence_ends(struct artis_cpu *c)

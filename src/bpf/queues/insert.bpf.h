@@ -116,9 +116,9 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
 		return;
 	}
-	/* perhaps preempted in the attempt hook, which the kernel skips meanwhile for other tasks */
-	if (unlikely(is_migration_disabled(p)) && is_rt_cpu(cpu) && !(enq_flags & SCX_ENQ_WAKEUP)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags | SCX_ENQ_HEAD);
+	/* perhaps inside the attempt hook, which the kernel skips meanwhile for others: it goes on first */
+	if (unlikely(is_migration_disabled(p)) && !(enq_flags & SCX_ENQ_WAKEUP)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, 1, enq_flags | SCX_ENQ_HEAD);
 		return;
 	}
 	/* a per-CPU kernel thread serves the CPU, a migration-disabled task may hold a lock */

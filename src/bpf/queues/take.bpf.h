@@ -216,8 +216,9 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		note_partition(prev, t);
 		next_turn(prev, t);
 		f.pinned = is_migration_disabled(prev);
-		if (l.rt && f.pinned) { /* as in enqueue_own() */
+		if (unlikely(f.pinned)) { /* as in enqueue_own() */
 			keep(c, cpu, t, prev, ARTIS_QUEUE_OWN);
+			scx_bpf_task_set_slice(prev, 1);
 			return;
 		}
 		f.inside = is_inside(c->section, false);
