@@ -126,16 +126,15 @@ static __always_inline bool may_not_migrate(const struct task_struct *p)
 }
 
 /* @p may not be on this RT CPU: it could not migrate, the user has just forbidden it RT CPUs, or
- * (PREEMPT_RT) the rt class moved it here while a lock boosted it. It leaves if it can: also in
- * migrate_enable(), which has given it its CPUs back and counts down next. */
+ * (PREEMPT_RT) a lock had it boosted. It leaves, or migrate_enable() gives it its CPUs first. */
 static __always_inline void runs_astray(struct artis_cpu *c, s32 cpu, const struct artis_task *t,
 					struct task_struct *p)
 {
-	if (in_charge && t->section >= ARTIS_SECTION_CALL)
-		c->section_since_ns = scx_bpf_now();
 	if (may_not_migrate(p))
 		return;
-	count(ARTIS_STAT_EVICTION);
+	if (in_charge && t->section >= ARTIS_SECTION_CALL)
+		c->section_since_ns = scx_bpf_now();
+	c->stat[ARTIS_STAT_EVICTION] += !c->evict_cause; /* else the hook of calls has counted it */
 	c->evict_cause = t->section == ARTIS_SECTION_FAULT  ? ARTIS_CAUSE_FAULT :
 			 t->section == ARTIS_SECTION_SIGNAL ? ARTIS_CAUSE_SIGNAL :
 							      t->section_nr + 1;
@@ -258,7 +257,8 @@ static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu
 	t->section_nr = c->section_nr;
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_ends(c, cpu, t, p);
-	if (unlikely(c->evict_cause)) {
+	/* not where the hook of calls is preempted inside itself: it leaves later */
+	if (unlikely(c->evict_cause) && (p->__state || !is_migration_disabled(p))) {
 		tally_eviction(t, c->evict_cause);
 		if (is_wasted(t))
 			count(ARTIS_STAT_WASTED);
