@@ -4,17 +4,19 @@
 use anyhow::{Context, Result, ensure};
 
 use super::{CALM_AT_2_MS, Ctx, Host, Outcome, Scenario, Scope, say};
+use crate::daemon::Stats;
 use crate::guest::pause;
 use crate::load::Workers;
+use crate::occupancy::Occupancy;
 use crate::worker::{Kind, Spec};
 
-/// Catches: an eviction that is charged to no task, to the wrong one, or to the wrong
+/// Catches: an eviction that is charged to no task, twice, to the wrong one, or to the wrong
 /// cause; a lost or stale look-up by thread id; a signal whose handler is entered on an RT CPU (the
 /// auditor sees the frame).
 pub const TASK_EVICTIONS: Scenario = Scenario {
     name: "task_evictions",
     what: "evictions are charged to the tasks that caused them, by cause",
-    scope: Scope::First,
+    scope: Scope::Everywhere,
     boot: &[],
     secs: 10,
     host: Host::Alone,
@@ -37,8 +39,24 @@ fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
     let kinds = [Kind::Mixed; MIXED].into_iter().chain([Kind::Spin, Kind::Alarm]);
     let mut workers = Workers::start("evicted", kinds.map(Spec::new))?;
     workers.wait_begun()?;
+    workers.freeze(true)?;
+    let before = (0..workers.len()).map(|i| evictions(&mut stats, workers.pid(i)));
+    let before: Vec<u64> = before.collect::<Result<_>>()?;
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    workers.freeze(false)?;
     pause(5.0);
     workers.freeze(true)?;
+    let seen = observer.snapshot()?;
+    for (i, (before, seen)) in before.iter().zip(&seen.tasks).enumerate() {
+        let told = evictions(&mut stats, workers.pid(i))? - before;
+        let (seen, name) = (seen.evictions, workers.spec(i).name());
+        // one may be under way when the window begins, and one when it ends
+        ensure!(
+            told.abs_diff(seen) <= 2,
+            "{name} {i} was evicted {seen} times, and {told} are told"
+        );
+    }
     let mut charged = 0;
     for i in 0..workers.len() {
         let task = stats.task(workers.pid(i))?;
@@ -71,4 +89,13 @@ fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     daemon.finish()?;
     Ok(Outcome::Passed)
+}
+
+/// As often as the scheduler says that it was evicted, other than by signals, which the observer does
+/// not know.
+fn evictions(stats: &mut Stats, pid: u32) -> Result<u64> {
+    let task = stats.task(pid)?;
+    let causes = task.get("evictions").and_then(|e| e.as_object()).context("no evictions")?;
+    let causes = causes.iter().filter(|(cause, _)| *cause != "signal");
+    Ok(causes.filter_map(|(_, times)| times.as_u64()).sum())
 }
