@@ -199,7 +199,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	if (rt && c->movable &&
 	    (unlikely(t->section >= ARTIS_SECTION_CALL) || unlikely(t->rt_forbidden)))
 		runs_astray(c, cpu, t, p);
-	if (unlikely(!p->scx.slice) && !may_not_migrate(p)) /* it was to stop in between */
+	if (unlikely(!p->scx.slice) && !may_not_migrate(p)) /* kept until it could migrate */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	if (unlikely(t->rt1)) {
 		if (waits_higher(cpu, t)) /* came after select_rt1() chose @p */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler remembers of each task why it had to leave RT CPUs.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, ensure};
 
 use super::{CALM_AT_2_MS, Ctx, Host, Outcome, Scenario, Scope, say};
@@ -40,42 +42,39 @@ fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("evicted", kinds.map(Spec::new))?;
     workers.wait_begun()?;
     workers.freeze(true)?;
-    let before = (0..workers.len()).map(|i| evictions(&mut stats, workers.pid(i)));
-    let before: Vec<u64> = before.collect::<Result<_>>()?;
+    let before = (0..workers.len()).map(|i| causes(&mut stats, workers.pid(i)));
+    let before: Vec<_> = before.collect::<Result<_>>()?;
     let mut observer = Occupancy::attach(ctx.rt, 0)?;
     observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
     workers.freeze(false)?;
     pause(5.0);
     workers.freeze(true)?;
     let seen = observer.snapshot()?;
-    for (i, (before, seen)) in before.iter().zip(&seen.tasks).enumerate() {
-        let told = evictions(&mut stats, workers.pid(i))? - before;
-        let (seen, name) = (seen.evictions, workers.spec(i).name());
+    let mut charged = 0;
+    for (i, before) in before.iter().enumerate() {
+        let (name, seen) = (workers.spec(i).name(), seen.tasks[i].evictions);
+        let causes = causes(&mut stats, workers.pid(i))?;
+        say(&format!("{name} {i}: {causes:?}"));
         // one may be under way when the window begins, and one when it ends
+        let told = entries(&causes) - entries(before);
         ensure!(
             told.abs_diff(seen) <= 2,
             "{name} {i} was evicted {seen} times, and {told} are told"
         );
-    }
-    let mut charged = 0;
-    for i in 0..workers.len() {
-        let task = stats.task(workers.pid(i))?;
-        let causes = task.get("evictions").and_then(|e| e.as_object()).context("no evictions")?;
-        let times: u64 = causes.values().filter_map(serde_json::Value::as_u64).sum();
-        say(&format!("{} {i}: {task}", workers.spec(i).name()));
+        let times: u64 = causes.values().sum();
         charged += times;
-        let by = |cause| causes.get(cause).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let by = |cause| causes.get(cause).copied().unwrap_or(0);
         if i < MIXED {
             let by_call = by(CAUSE);
-            ensure!(by_call > 5, "worker {i} was evicted by {CAUSE} only so often: {task}");
-            ensure!(by_call * 2 > times, "worker {i} enters by {CAUSE}, but: {task}");
+            ensure!(by_call > 5, "worker {i} was evicted by {CAUSE} only so often: {causes:?}");
+            ensure!(by_call * 2 > times, "worker {i} enters by {CAUSE}, but: {causes:?}");
         } else if i == ALARMED {
             let by_signal = by("signal");
-            ensure!(by_signal > 5, "it was evicted by a signal only so often: {task}");
-            ensure!(by_signal * 2 > times, "its handler runs due to a signal, but: {task}");
+            ensure!(by_signal > 5, "it was evicted by a signal only so often: {causes:?}");
+            ensure!(by_signal * 2 > times, "its handler runs due to a signal, but: {causes:?}");
         } else {
             // it enters the kernel while it begins, and when it is stopped
-            ensure!(times <= 20, "worker {i} only computes: {task}");
+            ensure!(times <= 20, "worker {i} only computes: {causes:?}");
         }
     }
     // after them: an eviction happens before it is charged, and a task may stop a little later
@@ -91,11 +90,13 @@ fn task_evictions(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// As often as the scheduler says that it was evicted, other than by signals, which the observer does
-/// not know.
-fn evictions(stats: &mut Stats, pid: u32) -> Result<u64> {
-    let task = stats.task(pid)?;
-    let causes = task.get("evictions").and_then(|e| e.as_object()).context("no evictions")?;
-    let causes = causes.iter().filter(|(cause, _)| *cause != "signal");
-    Ok(causes.filter_map(|(_, times)| times.as_u64()).sum())
+/// How often the scheduler says that a task was evicted, by cause.
+fn causes(stats: &mut Stats, pid: u32) -> Result<BTreeMap<String, u64>> {
+    let mut task = stats.task(pid)?;
+    serde_json::from_value(task["evictions"].take()).with_context(|| format!("of {task}"))
+}
+
+/// The sum of those that the observer knows: it has no signals.
+fn entries(causes: &BTreeMap<String, u64>) -> u64 {
+    causes.iter().filter(|(cause, _)| *cause != "signal").map(|(_, times)| times).sum()
 }
