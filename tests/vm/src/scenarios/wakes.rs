@@ -7,12 +7,14 @@ use anyhow::{Result, ensure};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::figure::{compared, figure};
-use crate::guest::{has_symbol, pause, puts_back_late};
+use crate::guest::{PATIENCE, has_symbol, pause, puts_back_late, until};
 use crate::load::Workers;
+use crate::policy::{EXT, Policy};
 use crate::wakes::{Took, Wakes};
 use crate::worker::{Kind, Spec};
 
-/// Catches: what the scheduler adds to the wake-up of a hard real-time task.
+/// Catches: what the scheduler adds to the wake-up of a hard real-time task; an ordinary task that waits
+/// for a tick because the one on its CPU, which is to make way, could not migrate just then.
 pub const RT0_WAKES: Scenario = Scenario {
     name: "rt0_wakes",
     what: "a FIFO task on an RT CPU wakes up in few more instructions than on a shielded CPU \
@@ -44,6 +46,8 @@ const RT0_MOST: f64 = 1.03;
 const RT0_RELEASE_MOST: f64 = 1.08;
 /// To 6.13, which lacks scx_bpf_now() as well; 1.104 to 1.113 were seen on 6.12.
 const RT0_NO_NOW_MOST: f64 = 1.13;
+/// Of an ordinary task at the 99th percentile, ns.
+const ORDINARY_MOST: u64 = 300_000;
 /// How many times the instructions of a SCHED_FIFO task under the kernel's default.
 const RT1_MOST: f64 = 2.2;
 /// Of the turns that are compared.
@@ -55,7 +59,7 @@ fn rt0_wakes(ctx: &Ctx) -> Result<Outcome> {
     let ctx = &ctx.with_rt(Cpus::one(RT_CPU))?;
     let mut observer = Wakes::attach()?;
     let s1 = shield(ctx, &mut observer)?;
-    let [a1, a2] = artis(ctx, &mut observer)?;
+    let ([a1, a2], ordinary) = artis(ctx, &mut observer)?;
     let s2 = shield(ctx, &mut observer)?;
     let (artis, shield) = (Took::usual_ns(&[a1, a2]), Took::usual_ns(&[s1, s2]));
     let ratio = artis / shield;
@@ -69,6 +73,12 @@ fn rt0_wakes(ctx: &Ctx) -> Result<Outcome> {
         (false, false) => RT0_NO_NOW_MOST,
     };
     ensure!(ratio <= most, "wake-ups take {ratio:.3} of the busy shield's instructions");
+    let late_ns = ordinary.percentile_ns(99);
+    figure("ordinary_99", late_ns, "instructions");
+    ensure!(
+        late_ns <= ORDINARY_MOST,
+        "an ordinary task bound to the CPU wakes up {late_ns} ns late"
+    );
     Ok(Outcome::Passed)
 }
 
@@ -77,14 +87,21 @@ fn shield(ctx: &Ctx, observer: &mut Wakes) -> Result<Took> {
     rt0("shield", ctx, observer, |spec| spec.on(ctx.nrt), |spec| spec.on(ctx.rt))
 }
 
-/// All tasks may run on the CPU; two turns.
-fn artis(ctx: &Ctx, observer: &mut Wakes) -> Result<[Took; 2]> {
+/// All tasks may run on the CPU: two turns. Then an ordinary one that is bound to it, and beside it one
+/// that enters the kernel all the time, and is in the hook of calls at a part of the wake-ups.
+fn artis(ctx: &Ctx, observer: &mut Wakes) -> Result<([Took; 2], Took)> {
     let mut daemon = ctx.load(&[])?;
     let mut turn = || rt0("artis", ctx, observer, |spec| spec, |spec| spec);
     let took = [turn()?, turn()?];
+    let bound = [Kind::Sleep, Kind::Call].map(|kind| Spec::new(kind).on(ctx.rt));
+    let mut workers = Workers::start("ordinary", bound)?;
+    workers.wait_begun()?;
+    let ordinary = observer.watch(workers.pid(0), ctx.nrt)?;
+    say(&format!("ordinary: {ordinary}"));
+    drop(workers);
     daemon.ensure_loaded("after the wake-ups")?;
     daemon.finish()?;
-    Ok(took)
+    Ok((took, ordinary))
 }
 
 fn rt0(
@@ -109,6 +126,8 @@ fn rt0(
 /// As often where the task may run on NRT CPUs only, and another CPU than its own is interrupted for it:
 /// 3.2 and 3.3 were seen, and 15 and 45 where none is interrupted.
 const RT1_NRT_MOST: f64 = 4.0;
+/// After the adoption, s: a task is new to the scheduler then, and wakes up on NRT CPUs two to four times.
+const SETTLE: f64 = 0.1;
 /// The task that may run on any CPU, and the one that may on NRT CPUs only.
 const FREE: usize = 0;
 const BOUND: usize = 1;
@@ -135,8 +154,16 @@ fn rt1_wakes(ctx: &Ctx) -> Result<Outcome> {
     workers.freeze(true)?;
     let mut daemon = ctx.load(&["--adopt"])?;
     workers.freeze(false)?;
-    // the daemon finds them and sets their class meanwhile, which takes a second or two
-    turn(FREE, "adopted, at first")?;
+    ctx.nrt.bind(0)?;
+    for one in [FREE, BOUND] {
+        let tid = workers.pid(one).cast_signed();
+        until(
+            "an RT1+ task",
+            PATIENCE,
+            || Ok(Policy::of(tid)?.is_some_and(|is| is.policy == EXT)),
+        )?;
+    }
+    pause(SETTLE);
     let free_adopted = [turn(FREE, "adopted")?, turn(FREE, "adopted")?];
     let bound_adopted = [turn(BOUND, "adopted")?, turn(BOUND, "adopted")?];
     daemon.ensure_loaded("after the wake-ups")?;
