@@ -33,12 +33,6 @@ struct {
 } aim SEC(".maps");
 
 #define SETPARAM_POLICY (-1) /* kernel/sched/sched.h */
-#define NSEC_PER_TICK (1000000000ULL / 100) /* USER_HZ is 100 */
-
-static __always_inline u64 start_ticks(const struct task_struct *p)
-{
-	return p->start_boottime / NSEC_PER_TICK;
-}
 
 static __always_inline struct artis_keeper *the_keeper(void)
 {

@@ -116,9 +116,11 @@ struct artis_task { /* exec_start_ns and *_exec_ns are values of p->se.sum_exec_
 };
 
 struct artis_set_class { /* BPF_PROG_RUN: the new class of a task; out: the one before */
+	u64 start_ticks; /* as in struct artis_change: another task with this id is left alone */
 	u32 pid;
 	u32 rt1; /* RT1+ priority, 0: an NRT task */
 	u32 rr; /* takes turns with equals */
 	u32 rt_forbidden; /* no RT CPUs for it */
 	u32 by_hand; /* the user's own choice; if not, one that was set by hand stays */
+	u32 pad;
 };

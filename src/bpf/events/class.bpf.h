@@ -23,11 +23,7 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 		__sync_fetch_and_add(&news_lost, 1);
 		return NULL;
 	}
-	__builtin_memset(n, 0, sizeof(*n));
-	n->time_ns = scx_bpf_now();
-	n->pid = p->pid;
-	n->tgid = p->tgid;
-	n->kind = kind;
+	*n = (struct artis_news){ scx_bpf_now(), p->pid, p->tgid, kind };
 	return n;
 }
 
@@ -173,11 +169,10 @@ int artis_set_class(struct artis_set_class *args)
 {
 	struct artis_set_class to = *args;
 	struct task_struct *p = bpf_task_from_pid(to.pid);
-	struct artis_task *t;
+	struct artis_task *t = NULL;
 
-	if (!p)
-		return -ESRCH;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
+	if (p && start_ticks(p) == to.start_ticks)
+		t = bpf_task_storage_get(&task_stor, p, 0, 0);
 	if (t) {
 		args->rt1 = t->rt1;
 		args->rr = t->rt1_rr;
@@ -186,6 +181,7 @@ int artis_set_class(struct artis_set_class *args)
 		if (to.by_hand || !t->by_hand)
 			class_set(p, t, &to);
 	}
-	bpf_task_release(p);
+	if (p)
+		bpf_task_release(p);
 	return t ? 0 : -ESRCH;
 }

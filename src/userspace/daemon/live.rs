@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
+use super::classes::facts::TaskId;
 use super::classes::{Classes, Informed};
 use super::setup::{Seen, Setup};
 use crate::abi::{artis_policy, artis_topology};
@@ -32,12 +33,12 @@ pub trait InCharge {
         topology: &artis_topology,
     ) -> Result<()>;
 
-    /// Changes how the task with this thread id, and children that it has from then on, are
-    /// treated. Returns how it was treated before; `None`: there is no such task.
+    /// Changes how this task, and children that it has from then on, are treated. Returns how it was
+    /// treated before; `None`: it has ended, and perhaps another one has its thread id.
     ///
     /// # Errors
     /// When BPF does not take it.
-    fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>>;
+    fn set_class(&mut self, task: TaskId, to: &Treatment) -> Result<Option<Treatment>>;
 }
 
 /// Does what `request` asks for. `setup` describes the scheduler in charge before and after,
@@ -121,11 +122,13 @@ fn set_class(
         }
     };
     let to = Treatment { class, by_hand: true, ..Treatment::default() };
-    if scheduler.set_class(pid, &to).map_err(Failure::NotTaken)?.is_none() {
+    let named = TaskId::now(pid)?;
+    let set = named.map(|task| scheduler.set_class(task, &to)).transpose();
+    let (Some(task), Some(Some(_))) = (named, set.map_err(Failure::NotTaken)?) else {
         let text = format!("there is no task {pid}: has it ended?");
         return Err(Failure::Told { code: 2, text });
-    }
-    classes.set_by_hand(pid, to);
+    };
+    classes.set_by_hand(task, to);
     let text = format!("task {pid} is {what}, and so are the children that it has from now on");
     Ok(Reply::Done { text, warnings: Vec::new() })
 }

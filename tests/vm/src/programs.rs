@@ -6,9 +6,9 @@ use std::fmt::Write;
 use std::os::fd::AsRawFd;
 
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::Program;
-use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use libbpf_rs::skel::Skel;
+use libbpf_rs::{Program, libbpf_sys};
 
 use crate::guest::pause;
 use crate::shared;
@@ -33,6 +33,37 @@ const NAMES: [&str; 7] = [
 ];
 /// The kernel keeps so many letters of a name.
 const KEPT: usize = 15;
+
+/// Input of artis_set_class (src/bpf/abi/task.h).
+#[repr(C)]
+#[derive(Default)]
+struct SetClass {
+    start_ticks: u64,
+    tid: u32,
+    rest: [u32; 5],
+}
+
+/// Has BPF make an NRT task of the one that has this thread id and began at `start_ticks`. Returns what
+/// the program does: 0, or a negative error number.
+///
+/// # Errors
+/// When the program is not loaded, or does not run.
+pub fn make_nrt(tid: u32, start_ticks: u64) -> Result<i32> {
+    let named = |program: &ProgramInfo| program.name.to_string_lossy() == "artis_set_class";
+    let program = ProgInfoIter::default().find(named).context("no artis_set_class is loaded")?;
+    let fd = Program::fd_from_id(program.id)?;
+    let mut args = SetClass { start_ticks, tid, ..Default::default() };
+    let mut opts = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        ctx_in: (&raw mut args).cast(),
+        ctx_size_in: size_of::<SetClass>() as _,
+        ..Default::default()
+    };
+    // SAFETY: `args` is a live struct of the size that is told, which nothing else refers to.
+    let code = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &raw mut opts) };
+    ensure!(code == 0, "artis_set_class does not run: {code}");
+    Ok(opts.retval.cast_signed())
+}
 
 /// Attached to the entry and the return of each of [`NAMES`] that is loaded.
 pub struct Observer(Vec<(&'static str, ProgramsSkel<'static>)>);

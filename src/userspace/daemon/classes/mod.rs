@@ -99,7 +99,7 @@ impl Classes {
         self.heard.clear();
         self.by_hand.retain(|task, _| !task.has_ended());
         for (task, treatment) in &self.by_hand {
-            scheduler.set_class(task.tid, treatment)?;
+            scheduler.set_class(*task, treatment)?;
         }
         self.settle(self.rules.clone(), setup, scheduler)
     }
@@ -183,14 +183,8 @@ impl Classes {
     }
 
     /// The user has said how this task, and what it starts, is to be treated, whatever rules say.
-    pub fn set_by_hand(&mut self, pid: i32, treatment: Treatment) {
-        match TaskId::now(pid) {
-            Ok(task) => self.by_hand.extend(task.map(|task| (task, treatment))),
-            Err(error) => log::warn!(
-                "task {pid}: rules may change what was said of it, and the next scheduler does not \
-                 know it: {error:#}"
-            ),
-        }
+    pub fn set_by_hand(&mut self, task: TaskId, treatment: Treatment) {
+        self.by_hand.insert(task, treatment);
     }
 
     /// Tasks that were adopted are what they were again.
@@ -256,7 +250,7 @@ impl Classes {
             Ok(false) => {}
             Err(error) => log::warn!("task {pid} ({comm}) is not adopted: {error:#}"),
         }
-        match scheduler.set_class(pid, treatment) {
+        match scheduler.set_class(TaskId::of(task), treatment) {
             Ok(Some(before)) if before != *treatment && !before.by_hand => {
                 log::debug!("task {pid} ({comm}): rule {:?}, {treatment:?}", said.nr);
             }

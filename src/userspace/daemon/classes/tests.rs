@@ -132,7 +132,7 @@ fn a_next_scheduler_learns_all_again() {
     let (setup, tid) = (setup("2"), own_tid());
     classes.begin(&setup, &mut Fake::default()).expect("begun");
     let by_hand = Treatment { by_hand: true, ..rt1(8).expect("it") };
-    classes.set_by_hand(tid, by_hand);
+    classes.set_by_hand(TaskId::now(tid).expect("it can be read").expect("it lives"), by_hand);
     classes.by_hand.insert(TaskId { tid: 1, start_ticks: u64::MAX }, by_hand);
     let mut next = Fake::default();
     classes.begin(&setup, &mut next).expect("begun");

@@ -79,9 +79,9 @@ impl InCharge for Fake {
         Ok(())
     }
 
-    fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>> {
-        self.classes.push((pid, *to));
-        Ok((pid < NOBODY).then(Treatment::default))
+    fn set_class(&mut self, task: TaskId, to: &Treatment) -> Result<Option<Treatment>> {
+        self.classes.push((task.tid, *to));
+        Ok(Some(Treatment::default()))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::abi::skel::BpfSkel;
 use crate::abi::{CpuKind, artis_policy, artis_set_class, artis_topology};
 use crate::config::{KNOBS, Partition};
 use crate::control::{Class, Treatment};
+use crate::daemon::classes::facts::TaskId;
 use crate::daemon::live::InCharge;
 
 impl InCharge for Scheduler<'_> {
@@ -62,17 +63,19 @@ impl InCharge for Scheduler<'_> {
         Ok(())
     }
 
-    fn set_class(&mut self, pid: i32, to: &Treatment) -> Result<Option<Treatment>> {
+    fn set_class(&mut self, task: TaskId, to: &Treatment) -> Result<Option<Treatment>> {
         let (rt1, rr) = match to.class {
             Class::Nrt => (0, false),
             Class::Rt1 { priority, round_robin } => (priority, round_robin),
         };
         let mut args = artis_set_class {
-            pid: pid.cast_unsigned(),
+            start_ticks: task.start_ticks,
+            pid: task.tid.cast_unsigned(),
             rt1,
             rr: rr.into(),
             rt_forbidden: (!to.rt_cpus).into(),
             by_hand: to.by_hand.into(),
+            ..Default::default()
         };
         let code = run_with(&self.skel.progs.artis_set_class, &mut args)
             .context("changing the class of a task")?;
@@ -86,7 +89,9 @@ impl InCharge for Scheduler<'_> {
                 by_hand: args.by_hand != 0,
             })),
             _ if code == -(Errno::ESRCH as i32) => Ok(None),
-            _ => bail!("BPF did not take the class of task {pid}: {}", Errno::from_raw(-code)),
+            _ => {
+                bail!("BPF did not take the class of task {}: {}", task.tid, Errno::from_raw(-code))
+            }
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Stats};
 use crate::load::Workers;
 use crate::observe::Observer;
+use crate::policy::start_ticks;
+use crate::programs::make_nrt;
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -46,6 +48,7 @@ fn ctl(ctx: &Ctx) -> Result<Outcome> {
     // commands take four times as long beside them
     workers.freeze(true)?;
     values(ctx, &mut stats)?;
+    class_of_the_named(workers.pid(0))?;
     workers.freeze(false)?;
     workers.ensure_progress(2.0, "after values were changed")?;
     daemon.ensure_loaded("after values were changed")?;
@@ -81,6 +84,16 @@ fn state(stats: &mut Stats) -> Result<(u64, Cpus)> {
     let all = stats.read()?;
     let rt = all.get("rt_cpu_list").and_then(Value::as_str).context("no rt_cpu_list")?;
     Ok((Stats::counter_in(&all, "policy_seq")?, rt.parse()?))
+}
+
+/// A class is not set for another task than the one that was looked at, which has its thread id by now.
+fn class_of_the_named(tid: u32) -> Result<()> {
+    let began = start_ticks(tid.cast_signed())?;
+    for (start, expected) in [(began - 1, -libc::ESRCH), (began, 0)] {
+        let code = make_nrt(tid, start)?;
+        ensure!(code == expected, "task {tid}, begun at {began}, named as of {start}: {code}");
+    }
+    Ok(())
 }
 
 /// Values are changed within their bounds, and only there.

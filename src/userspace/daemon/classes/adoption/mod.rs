@@ -242,7 +242,7 @@ impl Adoption {
         let changes = self.changes.as_ref().context("there is no record of changes")?;
         for _ in 0..ATTEMPTS {
             let Some(was) = changes.note_adopted(case.id)? else { break };
-            scheduler.set_class(tid, &case.adopted(was))?;
+            scheduler.set_class(case.id, &case.adopted(was))?;
             if attr::get(tid)?.as_ref().and_then(Was::now) != Some(was) {
                 continue;
             }
@@ -275,7 +275,7 @@ impl Adoption {
             }
         };
         if case.may_adopt && !case.is_bound_to_rt() {
-            scheduler.set_class(tid, &case.adopted(was))?;
+            scheduler.set_class(case.id, &case.adopted(was))?;
             return Ok(true);
         }
         was.give_back(self.at(case)?).with_context(|| format!("making it {was} again"))?;
