@@ -49,8 +49,7 @@ static inline bool artis_may_wait(const struct artis_facts *f, enum artis_queue 
 
 /* Which CPU looks after a task has been queued. */
 enum artis_rouse {
-	/* no kick: the CPU of its run queue looks before it idles or after a real-time task */
-	ARTIS_ROUSE_NONE,
+	ARTIS_ROUSE_NONE, /* no kick: its run queue's CPU looks before it idles or after real time */
 	ARTIS_ROUSE_SELF, /* the CPU of its run queue, which is about to go idle */
 	ARTIS_ROUSE_IDLE, /* an idle CPU that takes from the queue */
 	ARTIS_ROUSE_PREEMPT, /* a CPU whose task gives way */

@@ -135,7 +135,7 @@ static __noinline bool goes_on(struct artis_cpu *c, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq_of(ARTIS_QUEUE_CALM, group_of(cpu)));
 
-	if (p && artis_is_rt1_order(p->scx.dsq_vtime)) {
+	if (p && artis_is_rt1_order(p->scx.dsq_vtime) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 		overtake(c);
 		return false;
 	}

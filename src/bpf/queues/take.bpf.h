@@ -22,18 +22,39 @@ __noinline u64 pass_over(struct artis_cpu *c __arg_nonnull, u32 queue, u64 order
 	return order;
 }
 
-/* Notes whether tasks wait in @queue of @where, and, if @compare, the order of the first one. */
-static __always_inline void look_at(struct artis_look *l, struct artis_cpu *c, u32 queue, u32 where,
-				    bool waits, bool compare)
+/* Does a task of @dsq wait for @cpu, of which the first one may not run there? Tells the order of the
+ * first that may, or, behind many that may not, of one before it. Verified once. */
+__noinline bool waits_behind(u64 dsq, s32 cpu, u64 *order __arg_nonnull)
 {
+	struct task_struct *p;
+	u32 seen = 0;
+
+	__sink(seen);
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && seen++ < ARTIS_OFFER_SCAN)
+			continue;
+		*order = p->scx.dsq_vtime;
+		return true;
+	}
+	return false;
+}
+
+/* Notes whether tasks wait in @queue of @where, and, if @compare, the order of the first for @cpu. */
+static __always_inline void look_at(struct artis_look *l, s32 cpu, u32 queue, u32 where, bool waits,
+				    bool compare)
+{
+	struct artis_cpu *c = cpu_of(cpu);
+	u64 dsq = dsq_of(queue, where), order = 0;
 	struct task_struct *head;
 
 	if (waits && compare) {
-		head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, where));
-		waits = head;
+		head = __COMPAT_scx_bpf_dsq_peek(dsq);
 		if (head)
-			l->first[queue] = pass_over(
-				c, queue, common_order(head->scx.dsq_vtime, queue, where));
+			order = head->scx.dsq_vtime;
+		waits = head && (likely(bpf_cpumask_test_cpu(cpu, head->cpus_ptr)) ||
+				 waits_behind(dsq, cpu, &order));
+		if (waits)
+			l->first[queue] = pass_over(c, queue, common_order(order, queue, where));
 	}
 	if (waits)
 		l->waits |= 1U << queue;
@@ -51,9 +72,9 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
 
-	look_at(l, c, ARTIS_QUEUE_OWN, cpu, own, compare);
-	look_at(l, c, ARTIS_QUEUE_BOUND, group, bound, compare);
-	look_at(l, c, ARTIS_QUEUE_CALM, group, calm, compare);
+	look_at(l, cpu, ARTIS_QUEUE_OWN, cpu, own, compare);
+	look_at(l, cpu, ARTIS_QUEUE_BOUND, group, bound, compare);
+	look_at(l, cpu, ARTIS_QUEUE_CALM, group, calm, compare);
 }
 
 /* Of @p on @cpu: tasks are queued with that of an NRT CPU. Where the slice of cpuhp/N ends on a CPU

@@ -297,7 +297,8 @@ impl<'a> Machine<'a> {
 
     pub fn rt_leaves(&mut self, cpu: usize, order: Order) {
         let calm = self.state.calm[self.scene.group(cpu)].items().first();
-        let rt1_waits = calm.is_some_and(|&first| self.is_rt1(first));
+        let here = |first: &u8| self.is_rt1(*first) && self.scene.may_run(*first, cpu);
+        let rt1_waits = calm.is_some_and(here);
         let overtaken = rt1_waits && self.scene.put_back == PutBack::Held;
         let c = &mut self.state.cpu[cpu];
         (c.busy, c.held) = (false, false);
@@ -311,9 +312,9 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Where the first of a queue lies in the order.
-    fn first(&self, queue: &Queue, order: u64) -> Option<u64> {
-        let &task = queue.items().first()?;
+    /// Where the first of a queue that `cpu` may run lies in the order.
+    fn first(&self, queue: &Queue, cpu: usize, order: u64) -> Option<u64> {
+        let &task = queue.items().iter().find(|&&task| self.scene.may_run(task, cpu))?;
         Some(if self.is_rt1(task) { rt1_order(1, 0) } else { FIRST + order })
     }
 
@@ -330,7 +331,7 @@ impl<'a> Machine<'a> {
         let queues = [self.state.own[cpu], self.state.bound[group], self.state.calm[group]];
         for (nr, queue) in queues.iter().enumerate() {
             if let Some(first) =
-                self.first(queue, order[nr]).filter(|_| !rt || nr != BOUND as usize)
+                self.first(queue, cpu, order[nr]).filter(|_| !rt || nr != BOUND as usize)
             {
                 look.first[nr] = first;
                 look.waits |= 1 << nr;

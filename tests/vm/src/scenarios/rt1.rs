@@ -124,6 +124,7 @@ fn order(ctx: &Ctx) -> Result<Outcome> {
     ensure!([5, 0, 1, 2].iter().all(|i| seen[*i] >= HIGH), "a high one waited: {seen:?}");
     drop(workers);
     turns(ctx, &mut observer)?;
+    passed_by(ctx, &mut observer)?;
     used_up(ctx, &mut observer)?;
     goes_on(ctx, &mut observer)?;
     daemon.ensure_loaded("at the end")?;
@@ -154,6 +155,28 @@ fn turns(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
             ensure!(other <= LOW && one >= HIGH, "FIFO tasks took turns: {one:.2}, {other:.2}");
         }
     }
+    Ok(())
+}
+
+/// A task that waits for other CPUs, before all others in a queue that this CPU takes from, too: an RT1+
+/// task bound here runs meanwhile, and no NRT task. It had 0.00 of its CPU where that CPU went by the
+/// order of the waiting one.
+fn passed_by(ctx: &Ctx, observer: &mut Occupancy) -> Result<()> {
+    let here = Cpus::one(ctx.rt.first()?);
+    let others = Cpus(Cpus::one(ctx.rt.last()?).0 | Cpus::one(ctx.nrt.last()?).0);
+    let free = [Kind::Spin; 3].map(Spec::new);
+    let specs = [others, others, others, here].map(|cpus| Spec::new(Kind::Spin).on(cpus));
+    let mut workers = Workers::start("passed", specs.into_iter().chain(free))?;
+    workers.wait_begun()?;
+    let first = observer.watch((0..workers.len()).map(|i| workers.pid(i)))?;
+    workers.freeze(true)?;
+    for (i, rank) in [60, 60, 60, 50].into_iter().enumerate() {
+        set(ctx, workers.pid(i), rank, false)?;
+    }
+    workers.freeze(false)?;
+    pause(0.5);
+    let seen = watch(observer, SECOND_S, "60 60 60 for two CPUs, 50 for another one, three NRT")?;
+    ensure!(seen[first + 3] >= HIGH, "the lower one had {:.2} of its CPU", seen[first + 3]);
     Ok(())
 }
 
