@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* artis: asymmetric real-time scheduling. The includes are in the order of the flow.
- * abi: shared with Rust; config: set at load; ledger: state of CPUs, tasks and cgroups;
- * policy: pure rules, tested on the host; queues: from a verdict to a dispatch;
- * events: entry, real-time switches, run, life; report: output to userspace. */
+/* artis: asymmetric real-time scheduling. The includes are in the order of the flow; what each folder
+ * is for is in ARCHITECTURE.md. */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
 

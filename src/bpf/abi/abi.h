@@ -79,17 +79,17 @@ struct artis_topology { /* written by the daemon before it attaches and with eac
 };
 
 enum artis_stat {
-	ARTIS_STAT_ATTEMPT_CALL, /* endangering entries by tasks that could migrate, on any CPU */
+	ARTIS_STAT_ATTEMPT_CALL, /* endangering entries, but of tasks that may not leave their RT CPU */
 	ARTIS_STAT_ATTEMPT_FAULT,
 	ARTIS_STAT_ATTEMPT_SIGNAL, /* by a signal that ends the task or has a handler */
 	ARTIS_STAT_EVICTION, /* migrations asked for because of an attempt on an RT CPU */
 	ARTIS_STAT_BODY_ON_RT, /* endangering bodies that ended on an RT CPU: must be 0 */
-	ARTIS_STAT_EXEMPT_KTHREAD, /* tasks exempt from eviction */
-	ARTIS_STAT_EXEMPT_MIGRATION_DISABLED,
-	ARTIS_STAT_EXEMPT_PINNED,
-	ARTIS_STAT_EXEMPT_EXITING,
-	ARTIS_STAT_EXEMPT_NEW,
-	ARTIS_STAT_EXEMPT_EXEC,
+	ARTIS_STAT_MOVE_RT, /* a task that may leave came from an NRT CPU and runs on an RT CPU */
+	ARTIS_STAT_EXEMPT_MIGRATION_DISABLED, /* tasks that could not leave just then */
+	ARTIS_STAT_EXEMPT_PINNED, /* endangering entries on RT CPUs of tasks that may not leave */
+	ARTIS_STAT_WASTED, /* moves to an RT CPU that an eviction ended within C */
+	ARTIS_STAT_REENQUEUE, /* tasks put back because an RT or DL task took their CPU */
+	ARTIS_STAT_PREEMPT, /* preemptions of an NRT CPU for a woken or evicted task */
 	ARTIS_STAT_PLACE_IDLE, /* runnable tasks sent straight to an idle NRT CPU */
 	ARTIS_STAT_PLACE_BOUND, /* to a queue of enum artis_queue */
 	ARTIS_STAT_PLACE_CALM,
@@ -98,10 +98,6 @@ enum artis_stat {
 	ARTIS_STAT_TAKE_GROUP, /* a CPU took a task from a queue of another group */
 	ARTIS_STAT_RT1_PREEMPT, /* preemptions for an RT1+ task */
 	ARTIS_STAT_RT1_THROTTLE, /* RT1+ tasks used up their share of a second of a CPU */
-	ARTIS_STAT_MOVE_RT, /* a task that may leave came from an NRT CPU and runs on an RT CPU */
-	ARTIS_STAT_WASTED, /* such moves that an eviction ended before the task had run for C */
-	ARTIS_STAT_REENQUEUE, /* tasks put back because an RT or DL task took their CPU */
-	ARTIS_STAT_PREEMPT, /* preemptions of an NRT CPU for a woken or evicted task */
 	ARTIS_NR_STATS,
 };
 
@@ -147,6 +143,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u8 ext_running; /* an ext task runs here */
 	u8 movable; /* that task may leave an RT CPU */
 	u64 first_attempt_ns; /* the first of those attempts */
+	u64 faults; /* handled for the task here when it had its last one, which is not yet */
 	u64 section_since_ns; /* on RT CPUs: start of the section that leads to an eviction; or 0 */
 	u32 evict_cause; /* enum artis_causes: why the task has to leave this RT CPU; or 0 */
 	u8 began_in; /* enum artis_section in which it began to run; below, at the last look */
@@ -275,7 +272,7 @@ struct artis_event_record { /* an eviction, a move, or a run; it ends at head.ti
 	u64 left_ns; /* EVICTION: when it left the RT CPU */
 };
 
-struct artis_walk { /* BPF_PROG_RUN: input `all`, the rest is output */
+struct artis_walk { /* BPF_PROG_RUN: input `all`; the rest, 0 before, is output */
 	u32 all; /* write a record of each task, not only of those that ran */
 	u32 tasks; /* tasks seen */
 	u32 written; /* records written */

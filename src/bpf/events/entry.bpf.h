@@ -13,10 +13,8 @@ static __noinline int attempted(struct artis_cpu *c, u32 cause)
 {
 	if (watches(ARTIS_WATCH_TASKS))
 		tally_attempt(cause);
-	if (c->kind != ARTIS_CPU_RT || !c->movable) {
-		c->stat[ARTIS_STAT_EXEMPT_PINNED] += c->kind == ARTIS_CPU_RT;
+	if (c->kind != ARTIS_CPU_RT)
 		return 0;
-	}
 	if (unlikely(c->section_since_ns))
 		body_ended(c);
 	if (likely(in_charge))
@@ -30,9 +28,15 @@ static __noinline int attempted(struct artis_cpu *c, u32 cause)
 /* The task on @c begins an endangering section, counted as @attempt. From an RT CPU it is evicted. */
 static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attempt, u32 cause)
 {
+	bool rt = c->kind == ARTIS_CPU_RT;
+
+	if (rt && !c->movable) { /* it may not leave, so this is no attempt */
+		c->stat[ARTIS_STAT_EXEMPT_PINNED]++;
+		return;
+	}
 	c->stat[attempt]++;
 	note_attempt(c);
-	if (c->kind == ARTIS_CPU_RT || watches(ARTIS_WATCH_TASKS))
+	if (rt || watches(ARTIS_WATCH_TASKS))
 		attempted(c, cause);
 }
 
@@ -82,6 +86,7 @@ int artis_fault(struct bpf_perf_event_data *ctx)
 	if (!c->ext_running)
 		return 0;
 	c->door = ARTIS_SECTION_FAULT;
+	c->faults = faults_of(bpf_get_current_task_btf());
 	attempts(c, ARTIS_STAT_ATTEMPT_FAULT, ARTIS_CAUSE_FAULT);
 	return 0;
 }
@@ -113,21 +118,6 @@ int BPF_PROG(artis_sys_exit, struct pt_regs *regs, long ret)
 	struct artis_cpu *c = this_cpu();
 
 	if (c->ext_running && unlikely(c->section_since_ns))
-		body_ended(c);
-	return 0;
-}
-
-/* A fault has no exit tracepoint and may outlast any slice (clearing a huge page, reclaim). */
-SEC("fexit/handle_mm_fault")
-int BPF_PROG(artis_fault_end, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
-	     struct pt_regs *regs, unsigned int ret)
-{
-	struct artis_cpu *c = this_cpu();
-
-	if (!c->ext_running || c->door != ARTIS_SECTION_FAULT || (ret & VM_FAULT_RETRY))
-		return 0;
-	c->door = ARTIS_SECTION_NONE;
-	if (unlikely(c->section_since_ns))
 		body_ended(c);
 	return 0;
 }

@@ -3,16 +3,6 @@
  * starts and stops on a CPU: these callbacks may run on another CPU than that of the task. */
 #pragma once
 
-static __always_inline void count_exempt(const struct task_struct *p, const struct artis_task *t)
-{
-	if (likely(!t->fresh && !p->in_execve && !(p->flags & (PF_EXITING | PF_KTHREAD))))
-		return;
-	count(t->fresh		    ? ARTIS_STAT_EXEMPT_NEW :
-	      p->in_execve	    ? ARTIS_STAT_EXEMPT_EXEC :
-	      p->flags & PF_EXITING ? ARTIS_STAT_EXEMPT_EXITING :
-				      ARTIS_STAT_EXEMPT_KTHREAD);
-}
-
 /* Calm RT1+ task @p runs here at once if this RT CPU gives way: nothing in between could take it, no
  * other CPU has to be interrupted. Else ops.enqueue looks for an RT CPU. */
 static __noinline s32 select_rt1(struct task_struct *p, struct artis_task *t)
@@ -57,7 +47,6 @@ s32 BPF_STRUCT_OPS(artis_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (cpu < 0) /* the waker takes this CPU's rq lock: no RT CPU (kernel.md section 7) */
 		return t->nrt_cpu;
 	join(p, t, queue, group_of(cpu), true);
-	count_exempt(p, t);
 	slice_ns = slice_nrt(t, group_of(cpu));
 	if (release) /* from the local queue it could not leave if a real-time task came first */
 		insert_as_is(p, t, queue, group_of(cpu), slice_ns, 0);
@@ -86,7 +75,6 @@ static __noinline void enqueue(struct task_struct *p, u64 enq_flags)
 	tally_ready(t);
 	take_place(p, t, woken);
 	note_partition(p, t);
-	count_exempt(p, t);
 	f.pinned = is_migration_disabled(p);
 	if (unlikely(f.pinned))
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
@@ -172,6 +160,8 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	t->advance_ns = 0;
 	c->began_in = t->section;
 	c->door = t->section >= ARTIS_SECTION_FAULT ? t->section : ARTIS_SECTION_NONE;
+	if (unlikely(c->door))
+		c->faults = faults_of(p);
 	c->attempts = 0;
 	if (t->queue != ARTIS_QUEUE_OWN)
 		queue_join(t, t->queue, group_of(cpu));
@@ -243,11 +233,10 @@ static __always_inline bool is_put_back(const struct artis_cpu *c, const struct 
 
 static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu, bool runnable)
 {
-	struct artis_task *t;
+	struct artis_task *t = task_of(p);
 
 	c->curr_rt1 = 0;
 	set_makes_way(c, cpu, false);
-	t = task_of(p);
 	if (!t)
 		return;
 	settle(c, t, p);

@@ -230,6 +230,12 @@ static __always_inline u32 section_of_call(const struct task_struct *p, u64 nr,
 				  PT_REGS_PARM3_SYSCALL(regs), policy.poll_fds_max);
 }
 
+/* Page faults that the kernel has handled for @p: mm_account_fault(), at the end of each, mm/memory.c. */
+static __always_inline u64 faults_of(const struct task_struct *p)
+{
+	return p->min_flt + p->maj_flt;
+}
+
 /* Sets the section of @p, which runs on @c or has just stopped there, by the registers saved at its
  * kernel entry. A call on its way back to user mode still counts: the safe side. */
 static __always_inline void find_section(struct artis_cpu *c, struct task_struct *p)
@@ -237,7 +243,9 @@ static __always_inline void find_section(struct artis_cpu *c, struct task_struct
 	const struct pt_regs *regs;
 	s64 nr;
 
-	c->section = c->door; /* a fault that sleeps, a signal: no register tells */
+	if (c->door == ARTIS_SECTION_FAULT && faults_of(p) != c->faults)
+		c->door = ARTIS_SECTION_NONE; /* it is handled; no register tells */
+	c->section = c->door;
 	if (c->door || is_kernel_task(p)) /* a kernel thread keeps registers of its parent's call */
 		return;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(p);

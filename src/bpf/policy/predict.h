@@ -35,8 +35,6 @@ static inline u64 artis_past_power(u32 past, u32 n)
 	u64 power = ARTIS_PAST_ONE;
 	u32 step;
 
-	if (n == 1)
-		return square;
 	n = artis_clamp(n, 0, (1U << ARTIS_PAST_STEPS) - 1);
 	for (step = 0; n && step < ARTIS_PAST_STEPS; step++) {
 		if (n & 1)

@@ -35,10 +35,7 @@ static __always_inline void *record_begin(u16 kind, u32 size, u64 now_ns)
 		return NULL;
 	}
 	__sync_fetch_and_add(&this_cpu()->records, 1);
-	head->kind = kind;
-	head->version = ARTIS_RECORD_VERSION;
-	head->size = size;
-	head->time_ns = now_ns;
+	*head = (struct artis_record){ kind, ARTIS_RECORD_VERSION, size, now_ns };
 	return head;
 }
 

@@ -53,8 +53,6 @@ int artis_walk(struct artis_walk *walk)
 {
 	struct task_struct *p;
 
-	walk->tasks = 0;
-	walk->written = 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, p, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);

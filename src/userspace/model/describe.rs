@@ -148,27 +148,27 @@ metrics! {
     }
     counters {
         Attempts ARTIS_STAT_ATTEMPT_CALL attempts_call "calls":
-            "Attempts by system call: endangering calls of tasks that could migrate, on any CPU";
+            "Attempts by system call: endangering calls, on any CPU, but of tasks that may not leave their RT CPU";
         Attempts ARTIS_STAT_ATTEMPT_FAULT attempts_fault "faults":
-            "Attempts by page fault: faults on user memory of tasks that could migrate, on any CPU";
+            "Attempts by page fault: faults on user memory, on any CPU, but of tasks that may not leave their RT CPU";
         Attempts ARTIS_STAT_ATTEMPT_SIGNAL attempts_signal "signals":
-            "Attempts by signal: signals that end a task which could migrate, or have a handler, on any CPU";
+            "Attempts by signal: signals that end the task or have a handler, on any CPU, but of tasks that may not leave their RT CPU";
         Attempts ARTIS_STAT_EVICTION evictions "evictions":
             "Migrations asked for because of an attempt on an RT CPU";
         Attempts ARTIS_STAT_BODY_ON_RT bodies_on_rt "bodies on RT":
             "Endangering calls whose body ran to its end on an RT CPU although the task could leave: must be 0";
-        Exempt ARTIS_STAT_EXEMPT_KTHREAD exempt_kthread "kernel threads":
-            "Exempt from eviction: kernel threads";
+        Predicted ARTIS_STAT_MOVE_RT moved_rt "moves to RT":
+            "Moves of a task that may leave from an NRT CPU to an RT CPU";
         Exempt ARTIS_STAT_EXEMPT_MIGRATION_DISABLED exempt_migration_disabled "migration off":
             "Exempt for now: tasks that had migration disabled; they leave as soon as it is enabled";
         Exempt ARTIS_STAT_EXEMPT_PINNED exempt_pinned "pinned":
             "Exempt: endangering entries on RT CPUs by tasks whose affinity holds no NRT CPU";
-        Exempt ARTIS_STAT_EXEMPT_EXITING exempt_exiting "exiting":
-            "Exempt: tasks on their way out";
-        Exempt ARTIS_STAT_EXEMPT_NEW exempt_new "new":
-            "New tasks, which start on NRT CPUs";
-        Exempt ARTIS_STAT_EXEMPT_EXEC exempt_exec "exec":
-            "Tasks in exec, which go on on NRT CPUs";
+        Predicted ARTIS_STAT_WASTED wasted "wasted":
+            "Moves to an RT CPU that an eviction ended before the task had run for C (--predict-c-us)";
+        Moved ARTIS_STAT_REENQUEUE reenqueued "put back":
+            "Tasks put back because a real-time task took their CPU";
+        Moved ARTIS_STAT_PREEMPT preempted "preempted":
+            "Preemptions of an NRT CPU for a woken or evicted task";
         Placed ARTIS_STAT_PLACE_IDLE place_idle "idle NRT":
             "Placed straight on an idle NRT CPU";
         Placed ARTIS_STAT_PLACE_BOUND place_bound "bound queue":
@@ -185,14 +185,6 @@ metrics! {
             "Preemptions for an RT1+ task";
         Moved ARTIS_STAT_RT1_THROTTLE rt1_throttled "throttled":
             "Times that RT1+ tasks used up their share of a second of a CPU (--rt1-budget-pct)";
-        Predicted ARTIS_STAT_MOVE_RT moved_rt "moves to RT":
-            "Moves of a task that may leave from an NRT CPU to an RT CPU";
-        Predicted ARTIS_STAT_WASTED wasted "wasted":
-            "Such moves that an eviction ended before the task had run for C (--predict-c-us)";
-        Moved ARTIS_STAT_REENQUEUE reenqueued "put back":
-            "Tasks put back because a real-time task took their CPU";
-        Moved ARTIS_STAT_PREEMPT preempted "preempted":
-            "Preemptions of an NRT CPU for a woken or evicted task";
     }
 }
 

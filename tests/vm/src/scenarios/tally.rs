@@ -94,7 +94,8 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
     let rt_cpu = Cpus::one(ctx.rt.first()?);
     // an NRT sleeper makes no attempt: its only call is of a class of its own
     let sleepers = [Spec::new(Kind::Sleep), Spec::new(Kind::Sleep).fifo(80).on(rt_cpu)];
-    let specs = kinds.map(Spec::new).chain(sleepers);
+    let stays = Spec::new(Kind::Call).on(rt_cpu); // so it makes no attempt
+    let specs = kinds.map(Spec::new).chain(sleepers).chain([stays]);
     let mut workers = Workers::start("tallied", specs)?;
     workers.wait_begun()?;
     workers.freeze(true)?;
@@ -106,11 +107,11 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
         observer.watch(workers.pid(i))?;
     }
     let mut stats = daemon.stats()?;
-    let mut all = || -> Result<[u64; 3]> {
+    let mut all = || -> Result<[u64; 4]> {
         let now = stats.read()?;
-        let [call, fault, evictions] = ["attempts_call", "attempts_fault", "evictions"]
-            .map(|name| Stats::counter_in(&now, name));
-        Ok([call?, fault?, evictions?])
+        let names = ["attempts_call", "attempts_fault", "evictions", "exempt_pinned"];
+        let [call, fault, evictions, pinned] = names.map(|name| Stats::counter_in(&now, name));
+        Ok([call?, fault?, evictions?, pinned?])
     };
     let all_before = all()?;
     workers.freeze(false)?;
@@ -139,6 +140,15 @@ fn tally(ctx: &Ctx) -> Result<Outcome> {
             continue;
         }
         let happened = did.calls + did.faults;
+        if workers.spec(i).cpus == Some(rt_cpu) {
+            let counted = all_after[3] - all_before[3];
+            ensure!(told == 0, "{told} attempts are told of a task bound to an RT CPU");
+            ensure!(
+                happened > 100 && counted + OFF_TASK >= happened,
+                "it entered the kernel {happened} times, of which {counted} are counted as exempt"
+            );
+            continue;
+        }
         let off = told.abs_diff(happened);
         ensure!(
             happened > 100 || workers.spec(i).kind == Kind::Sleep,
