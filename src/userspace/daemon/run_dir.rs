@@ -3,7 +3,7 @@
 //! files that remember what is to be put back.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl RunDir {
             let made = dir.recursive(true).mode(0o700).create(path);
             made.with_context(|| format!("making {}", path.display()))?;
             let name = path.join(LOCK);
-            let file = match lock_file(&name) {
+            let file = match own_file(&name) {
                 // its last user has just removed the directory
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file.with_context(|| format!("opening {}", name.display()))?,
@@ -80,14 +80,16 @@ impl RunDir {
     }
 }
 
-/// Writes into the file `state` what is to be put back, all or nothing: a half-written file must not be
-/// found after a crash.
+/// Writes into the file `state`, which is its owner's only, what is to be put back, all or nothing: a
+/// half-written file must not be found after a crash.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn save(state: &Path, saved: &impl Serialize) -> anyhow::Result<()> {
     let draft = state.with_extension("draft");
-    fs::write(&draft, serde_json::to_string(saved)?)
+    let text = serde_json::to_string(saved)?;
+    own_file(&draft)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&draft, state))
         .with_context(|| format!("writing {}", state.display()))
 }
@@ -112,9 +114,9 @@ pub fn forget(state: &Path) -> anyhow::Result<()> {
     fs::remove_file(state).with_context(|| format!("removing {}", state.display()))
 }
 
-/// The file that is locked. Only its owner may open it: any process that can open it can lock it,
-/// and no daemon starts then.
-fn lock_file(name: &Path) -> io::Result<File> {
+/// An empty file that only its owner may open, whatever the umask is, and whatever was there. Any
+/// process that can open the lock can lock it, and no daemon starts then.
+fn own_file(name: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(name)?;
     file.set_permissions(Permissions::from_mode(0o600))?; // one that was there
     Ok(file)
@@ -178,6 +180,22 @@ mod tests {
             run_dir.open_for(gid).expect("changed");
             assert_eq!(mode(), expected, "group {gid}");
         }
+    }
+
+    #[test]
+    fn only_its_owner_may_read_a_saved_state() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = dir.path().join("state.json");
+        let mode = || fs::metadata(&state).expect("there").permissions().mode() & 0o777;
+        crate::socket::masked(0, || save(&state, &"one").expect("saved"));
+        assert_eq!(mode(), 0o600);
+        // the draft of a daemon that was killed before it could rename it
+        let draft = state.with_extension("draft");
+        fs::write(&draft, "longer than the next").expect("written");
+        fs::set_permissions(&draft, Permissions::from_mode(0o644)).expect("changed");
+        save(&state, &"two").expect("saved");
+        assert_eq!((mode(), saved(&state).expect("readable")), (0o600, Some("\"two\"".into())));
+        assert!(!draft.exists());
     }
 
     #[test]
