@@ -49,7 +49,7 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let metrics = opts.metrics.address()?;
     let mut setup = Setup::new(opts, wanted(opts, rt_cpus(opts)?))?;
     let adoption = Adoption::new(opts.adoption.wanted());
-    let mut classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
+    let classes = Classes::new(Source::new(opts.config.clone()), adoption)?;
     classes.doubts().iter().for_each(|doubt| log::warn!("{doubt}"));
     let mut facts = fit_or_fail()?;
     let put_back_lazy = kernel::puts_back_lazily(opts.put_back);
@@ -60,21 +60,13 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let told = signals::listen()?; // from here on a signal ends it in good order
 
     let run_dir = RunDir::lock(Path::new(RUN_DIR))?;
+    let mut classes = classes; // from here on its records go before the lock does
     let (knob, state) = (Path::new(preempt::KNOB), run_dir.saved_preempt());
-    if let Some(model) = Switch::repair(knob, &state)? {
-        log::warn!("a dead predecessor had changed the preemption model: it is {model} again");
-    }
-    let lowered = kernel_threads::repair(&run_dir.kernel_threads())?;
-    if lowered > 0 {
-        log::warn!(
-            "a dead predecessor had made {lowered} kernel threads SCHED_FIFO: they are normal ones again"
-        );
-    }
+    put_back(knob, &run_dir, || classes.remember_in(Path::new(PINNED)))?;
     let _switch = match opts.set_preempt {
         Some(choice) => Switch::to(choice, knob, &state)?,
         None => None,
     };
-    classes.remember_in(Path::new(PINNED))?;
     facts.preemption = Model::now(); // the switch above may have changed it
     say_findings(&facts);
 
@@ -106,6 +98,32 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     // here whatever the end was; twice does no harm
     let given_back = session.classes.end();
     ended.and(given_back.map_err(Failure::from))
+}
+
+/// Puts back what a dead predecessor has left changed: each of it is tried, so that a damaged file keeps
+/// no task from it. `tasks` is to put back tasks.
+///
+/// # Errors
+/// When something could not be put back.
+fn put_back(
+    knob: &Path,
+    run_dir: &RunDir,
+    tasks: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let model = Switch::repair(knob, &run_dir.saved_preempt());
+    let lowered = kernel_threads::repair(&run_dir.kernel_threads());
+    // whatever became of these
+    tasks()?;
+    let (model, lowered) = (model?, lowered?);
+    if let Some(model) = model {
+        log::warn!("a dead predecessor had changed the preemption model: it is {model} again");
+    }
+    if lowered > 0 {
+        log::warn!(
+            "a dead predecessor had made {lowered} kernel threads SCHED_FIFO: they are normal ones again"
+        );
+    }
+    Ok(())
 }
 
 /// All that the daemon has besides the scheduler.
@@ -338,4 +356,30 @@ fn change(
         place::stay_on_nrt(setup);
     }
     reply.unwrap_or_else(Reply::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_keeps_no_task_from_being_put_back() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let run_dir = RunDir::lock(&dir.path().join("run")).expect("locked");
+        let (knob, mut tried) = (dir.path().join("knob"), 0);
+        for damaged in [run_dir.saved_preempt(), run_dir.kernel_threads()] {
+            fs::write(&damaged, "?").expect("written");
+            let tasks = || {
+                tried += 1;
+                Ok(())
+            };
+            let error = put_back(&knob, &run_dir, tasks).expect_err("damaged").to_string();
+            assert!(error.contains("damaged"), "{error}");
+            fs::remove_file(&damaged).expect("there still");
+        }
+        assert_eq!(tried, 2);
+        put_back(&knob, &run_dir, || Ok(())).expect("nothing is left");
+    }
 }
