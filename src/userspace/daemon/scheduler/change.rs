@@ -50,16 +50,7 @@ impl InCharge for Scheduler<'_> {
         if let Err(error) = self.faults.watch(&self.skel, self.partition.cpus()) {
             log::error!("not all page faults are seen: {error:#}");
         }
-        // the new partition is in force, whatever becomes of this
-        let again = || {
-            look_again(&self.skel)?;
-            // a task that was queued by the old partition meanwhile is in its queue by then
-            thread::sleep(Duration::from_millis(20));
-            look_again(&self.skel)
-        };
-        if let Err(error) = again() {
-            log::warn!("tasks that run or wait now may stay where they are for a while: {error:#}");
-        }
+        look_twice(|| look_again(&self.skel));
         Ok(())
     }
 
@@ -161,6 +152,19 @@ pub(super) fn set_partition(skel: &BpfSkel<'_>) -> Result<()> {
     }
 }
 
+/// Has all CPUs look again, and once more. No error for the caller: the new partition is in force,
+/// whatever becomes of this.
+fn look_twice(mut look: impl FnMut() -> Result<()>) {
+    let twice = look().and_then(|()| {
+        // a task that was queued by the old partition meanwhile is in its queue by then
+        thread::sleep(Duration::from_millis(20));
+        look()
+    });
+    if let Err(error) = twice {
+        log::warn!("tasks that run or wait now may stay where they are for a while: {error:#}");
+    }
+}
+
 /// Has every CPU look at what it runs and at what waits by the new partition.
 fn look_again(skel: &BpfSkel<'_>) -> Result<()> {
     let run = skel.progs.artis_look_again.test_run(ProgramInput::default());
@@ -174,6 +178,18 @@ fn look_again(skel: &BpfSkel<'_>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_that_fails_takes_back_no_partition() {
+        for (fails_at, looks) in [(1, 1), (2, 2), (3, 2)] {
+            let mut nr = 0;
+            let () = look_twice(|| {
+                nr += 1;
+                if nr == fails_at { bail!("look {nr} fails") } else { Ok(()) }
+            });
+            assert_eq!(nr, looks, "the look {fails_at} fails");
+        }
+    }
 
     #[test]
     fn a_policy_is_stored_without_what_is_not_a_knob() {
