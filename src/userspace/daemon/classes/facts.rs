@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::io::Read;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use nix::errno::Errno;
 use procfs::process::{Process, Stat, StatFlags, Status};
 use procfs::{FromRead, ProcError, ProcResult, ProcessCGroups};
@@ -59,7 +59,7 @@ impl Facts {
     /// # Errors
     /// When /proc cannot be read for another reason.
     pub fn read(pid: i32) -> Result<Option<Self>> {
-        unless_gone(Self::try_read(pid))
+        unless_gone(Self::try_read(pid)).with_context(|| format!("task {pid}"))
     }
 
     fn try_read(pid: i32) -> ProcResult<Self> {
@@ -92,29 +92,22 @@ impl Facts {
         })
     }
 
-    /// All threads of this machine.
-    ///
-    /// # Errors
-    /// When /proc cannot be read.
-    pub fn all() -> Result<Vec<Self>> {
-        let mut all = Vec::new();
-        for process in procfs::process::all_processes()? {
-            // whoever ends meanwhile is no error
-            let Ok(tasks) = process.and_then(|process| process.tasks()) else { continue };
-            for task in tasks.flatten() {
-                match Self::read(task.tid) {
-                    Ok(facts) => all.extend(facts),
-                    Err(error) => log::debug!("task {} is left out: {error:#}", task.tid),
-                }
-            }
-        }
-        Ok(all)
+    /// All threads of this machine that can be read, and an error if there are others.
+    pub fn all() -> (Vec<Self>, Result<()>) {
+        let (processes, listed) = parted([ids("/proc").context("the list of processes")]);
+        let (threads, asked) = parted(processes.into_iter().flatten().map(Self::threads));
+        let (all, read) = parted(threads.into_iter().flatten().map(Self::read));
+        // who has ended meanwhile is no error
+        (all.into_iter().flatten().collect(), listed.and(asked).and(read))
     }
 
     /// The thread ids of a process. None, if it is gone.
-    pub fn threads(tgid: i32) -> Vec<i32> {
-        let tasks = Process::new(tgid).and_then(|process| process.tasks());
-        tasks.into_iter().flatten().flatten().map(|task| task.tid).collect()
+    ///
+    /// # Errors
+    /// When /proc cannot be read for another reason.
+    pub fn threads(tgid: i32) -> Result<Vec<i32>> {
+        let threads = unless_gone(ids(&format!("/proc/{tgid}/task")));
+        Ok(threads.with_context(|| format!("the threads of process {tgid}"))?.unwrap_or_default())
     }
 
     /// Name of the parent process; `None`: it has none, or that is gone.
@@ -178,6 +171,28 @@ impl TaskId {
     }
 }
 
+/// What could be read, and the first error.
+fn parted<T>(read: impl IntoIterator<Item = Result<T>>) -> (Vec<T>, Result<()>) {
+    let (mut all, mut first) = (Vec::new(), Ok(()));
+    for one in read {
+        match one {
+            Ok(one) => all.push(one),
+            Err(error) => first = first.and(Err(error)),
+        }
+    }
+    (all, first)
+}
+
+/// The ids that are names in this directory of /proc. (The iterators of the crate procfs open what is
+/// below each, and pass over what they cannot open.)
+fn ids(dir: &str) -> ProcResult<Vec<i32>> {
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        ids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(ids)
+}
+
 /// `None`: the task that was read about is gone.
 fn unless_gone<T>(read: ProcResult<T>) -> Result<Option<T>> {
     match read {
@@ -223,8 +238,9 @@ mod tests {
             "{facts:?}"
         );
         assert!(facts.parent_comm().is_some_and(|comm| !comm.is_empty()));
-        assert!(Facts::threads(facts.tgid).contains(&tid));
-        let all = Facts::all().expect("readable");
+        assert!(Facts::threads(facts.tgid).expect("readable").contains(&tid));
+        let (all, read) = Facts::all();
+        read.expect("readable");
         assert!(all.iter().any(|task| task.pid == tid));
         let id = TaskId::of(&facts);
         assert_eq!(TaskId::now(tid).expect("readable"), Some(id));
@@ -238,7 +254,7 @@ mod tests {
         let read = || {
             rustix::thread::set_name(c"a\xff\n\x1b[2J").expect("renamed");
             let tid = rustix::thread::gettid().as_raw_nonzero().get();
-            let listed = Facts::all().expect("readable").into_iter().find(|task| task.pid == tid);
+            let listed = Facts::all().0.into_iter().find(|task| task.pid == tid);
             (Facts::read(tid).expect("readable"), listed)
         };
         let (read, listed) = std::thread::spawn(read).join().expect("no panic");
@@ -261,9 +277,19 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_read_is_there_beside_an_error() {
+        let failed = |why: &'static str| Err(anyhow::anyhow!(why));
+        let (all, read) = parted([Ok(1), failed("first"), Ok(2), failed("second")]);
+        assert_eq!((all, read.expect_err("two").to_string()), (vec![1, 2], "first".to_owned()));
+        let (all, read) = parted([Ok(1), Ok(2)]);
+        assert_eq!(all, [1, 2]);
+        read.expect("no error");
+    }
+
+    #[test]
     fn nobody() {
         assert_eq!(Facts::read(i32::MAX).expect("readable"), None);
-        assert!(Facts::threads(i32::MAX).is_empty());
+        assert!(Facts::threads(i32::MAX).expect("readable").is_empty());
         assert_eq!(TaskId::now(i32::MAX).expect("readable"), None);
     }
 }

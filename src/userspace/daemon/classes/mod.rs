@@ -52,8 +52,10 @@ pub struct Classes {
     adoption: Adoption,
     /// Tasks that the user treats by hand; rules leave them alone.
     by_hand: BTreeMap<TaskId, Treatment>,
-    /// News were lost since all tasks were last looked at.
+    /// News were lost, or a task could not be read, since all tasks were last looked at.
     unseen: bool,
+    /// That tasks cannot be read was said already.
+    unread: bool,
     /// When the tasks were last listed.
     listed_at: Option<Instant>,
     /// What the scheduler in charge tells.
@@ -76,6 +78,7 @@ impl Classes {
             adoption,
             by_hand: BTreeMap::new(),
             unseen: false,
+            unread: false,
             listed_at: None,
             heard: Vec::new(),
             own_tgid: std::process::id().cast_signed(),
@@ -115,7 +118,10 @@ impl Classes {
         self.adoption.hear(&items);
         for item in items {
             if item.all_threads {
-                tasks.extend(Facts::threads(item.tgid).into_iter().map(|pid| (pid, None)));
+                match Facts::threads(item.tgid) {
+                    Ok(threads) => tasks.extend(threads.into_iter().map(|pid| (pid, None))),
+                    Err(error) => self.miss(&error),
+                }
             }
             let comm = tasks.entry(item.pid).or_default();
             if item.kind == Kind::Name {
@@ -132,7 +138,7 @@ impl Classes {
                     self.look_at(&task, &setup.partition, scheduler);
                 }
                 Ok(None) => {} // it has ended
-                Err(error) => log::warn!("task {pid} is treated as before: {error:#}"),
+                Err(error) => self.miss(&error),
             }
         }
         let named = |task: Facts| {
@@ -147,8 +153,19 @@ impl Classes {
         self.look_round(Instant::now(), |task| task, &setup.partition, scheduler);
     }
 
-    /// Looks at all tasks, if news were lost: in a storm of them, or while the tasks cannot be
-    /// listed, once in [`LIST_EVERY`]. `named` corrects what /proc says of a task.
+    /// A task could not be read, which may live.
+    fn miss(&mut self, error: &anyhow::Error) {
+        self.unseen = true;
+        if !std::mem::replace(&mut self.unread, true) {
+            log::warn!(
+                "not all tasks can be read, which are treated as before: all tasks are looked at again \
+                 until they can: {error:#}"
+            );
+        }
+    }
+
+    /// Looks at all tasks, if news were lost: in a storm of them, or while not all tasks can be
+    /// read, once in [`LIST_EVERY`]. `named` corrects what /proc says of a task.
     fn look_round(
         &mut self,
         now: Instant,
@@ -160,16 +177,13 @@ impl Classes {
         if !self.unseen || self.listed_at.is_some_and(rests) {
             return;
         }
-        match Facts::all() {
-            Ok(all) => {
-                self.unseen = false;
-                for task in all.into_iter().map(named) {
-                    self.look_at(&task, partition, scheduler);
-                }
-            }
-            Err(error) => {
-                log::warn!("the tasks cannot be listed, which is tried again: {error:#}");
-            }
+        let (all, read) = Facts::all();
+        for task in all.into_iter().map(named) {
+            self.look_at(&task, partition, scheduler);
+        }
+        match read {
+            Ok(()) => (self.unseen, self.unread) = (false, false),
+            Err(error) => self.miss(&error),
         }
         // by then: the list itself may take long
         self.listed_at = Some(Instant::now());

@@ -2,6 +2,10 @@
 //! What is decided when, against this process's own threads and a scheduler that remembers.
 
 use std::fs;
+use std::os::fd::AsRawFd;
+use std::process::Command;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::*;
 use crate::control::Class;
@@ -110,6 +114,48 @@ fn a_storm_that_loses_news_has_all_tasks_looked_at_now_and_then() {
     classes.listed_at = None;
     classes.catch_up(&setup, &mut fake);
     assert!(fake.classes.is_empty(), "twice for one loss");
+}
+
+#[test]
+fn tasks_that_cannot_be_read_are_looked_at_again() {
+    // the limit is of a whole process
+    let mut child = Command::new(std::env::current_exe().expect("own program"));
+    let name = "daemon::classes::tests::child_out_of_descriptors";
+    let child = child.args(["--exact", name, "--ignored"]).output().expect("started");
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "is started in a process of its own by the test above"]
+fn child_out_of_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut classes = classes(&dir.path().join("rules"), "[[rule]]\ncomm = 'x'\nadopt = false\n");
+    let (mut fake, setup, tid) = (Fake::default(), setup("2"), own_tid());
+    classes.begin(&setup, &mut fake).expect("begun");
+    assert!(!classes.unseen);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("readable");
+    let next = fs::File::open("/proc").map(|file| file.as_raw_fd() as u64).expect("open");
+    let tgid = std::process::id().cast_signed();
+    let moved = Item { all_threads: true, ..item(Kind::Cgroup, tgid, "x") };
+    // too few for any file; one, with which tasks can be listed and not be read
+    for (files, news) in [(0, moved), (1, item(Kind::Exec, tid, "x"))] {
+        setrlimit(Resource::RLIMIT_NOFILE, next + files, hard).expect("less needs no rights");
+        assert_eq!(Facts::threads(tgid).is_ok(), files == 1, "it was not gone");
+        (fake.news, fake.classes) = ((vec![news], false), Vec::new());
+        classes.listed_at = None;
+        classes.hear(&setup, &mut fake);
+        assert!(classes.unseen && classes.unread && fake.classes.is_empty(), "{files} files");
+        // too soon for a second look
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("as before");
+        classes.listed_at = Some(Instant::now() + Duration::from_secs(3600));
+        classes.catch_up(&setup, &mut fake);
+        assert!(fake.classes.is_empty());
+        classes.listed_at = Instant::now().checked_sub(LIST_EVERY);
+        classes.catch_up(&setup, &mut fake);
+        assert!(fake.treated(tid).is_some() && fake.treated(1).is_some(), "{files} files");
+        assert!(!classes.unseen && !classes.unread);
+    }
 }
 
 #[test]
