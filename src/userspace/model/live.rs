@@ -39,8 +39,10 @@ pub struct Model {
     lost_then: Lost,
     /// Records in the present interval of tasks beyond [`TASKS_MAX`].
     left_out: u64,
-    /// Events of the present interval.
+    /// Events of the present interval, the last ones.
     fresh: VecDeque<Event>,
+    /// Those before them, beyond [`EVENTS_MAX`].
+    dropped: u64,
 }
 
 /// One task.
@@ -81,18 +83,24 @@ impl Model {
         let begin = &self.snapshot.begin;
         match frame.record()? {
             Record::Task(record) => self.task(record),
-            Record::Eviction(record) => self.fresh.push_back(happened::eviction(&record, begin)),
-            Record::Move(record) => self.fresh.push_back(happened::moved(&record, begin)),
-            Record::Run(record) => self.fresh.push_back(happened::ran(&record, begin)),
+            Record::Eviction(record) => self.tell(happened::eviction(&record, begin)),
+            Record::Move(record) => self.tell(happened::moved(&record, begin)),
+            Record::Run(record) => self.tell(happened::ran(&record, begin)),
             Record::Begin(begin) => self.begin(*begin),
             Record::Reading(reading) => return Ok(self.reading(*reading)),
             Record::Lost(lost) => self.snapshot.lost.feed = lost.feed,
             Record::Unknown => {}
         }
-        if self.fresh.len() > EVENTS_MAX {
-            self.fresh.pop_front();
-        }
         Ok(false)
+    }
+
+    /// Something has happened. One frame may tell of many things.
+    fn tell(&mut self, event: Event) {
+        if self.fresh.len() == EVENTS_MAX {
+            self.fresh.pop_front();
+            self.dropped += 1;
+        }
+        self.fresh.push_back(event);
     }
 
     fn begin(&mut self, begin: Begin) {
@@ -104,7 +112,7 @@ impl Model {
         } else {
             let at_s = at_s(&begin, begin.now_ns);
             for text in changes(&before, &begin) {
-                self.fresh.push_back(happened::note(at_s, text));
+                self.tell(happened::note(at_s, text));
             }
         }
         self.snapshot.begin = Arc::new(begin);
@@ -113,7 +121,7 @@ impl Model {
     fn task(&mut self, record: Box<artis_task_record>) {
         let (pid, start_ns) = (record.pid, record.start_ns);
         if record.exited != 0 {
-            self.fresh.push_back(happened::exited(&record, &self.snapshot.begin));
+            self.tell(happened::exited(&record, &self.snapshot.begin));
             if self.gone.len() < TASKS_MAX {
                 self.gone.insert((pid, start_ns), true);
             }
@@ -229,17 +237,17 @@ impl Model {
             if now > before {
                 let text = format!("{} {what}", now - before);
                 let at_s = self.snapshot.machine.uptime_s;
-                self.fresh.push_back(happened::note(at_s, text));
+                self.tell(happened::note(at_s, text));
             }
         }
         self.lost_then = lost;
         let fresh = self.fresh.len();
         let events = &mut self.snapshot.events;
         events.append(&mut self.fresh);
-        // all of this interval, however many
+        // all that are kept of this interval
         let excess = events.len().saturating_sub(EVENTS.max(fresh));
         events.drain(..excess);
-        self.snapshot.nr_events += fresh as u64;
+        self.snapshot.nr_events += fresh as u64 + std::mem::take(&mut self.dropped);
     }
 }
 

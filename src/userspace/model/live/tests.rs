@@ -303,3 +303,23 @@ fn tasks_without_end_are_left_out() {
     let is_told = |event: &Event| matches!(&event.what, What::Note { text } if text == told);
     assert!(fed.model.snapshot().events.iter().any(is_told));
 }
+
+#[test]
+fn events_of_an_interval_are_bounded_and_counted() {
+    let mut fed = Fed::new(&[]);
+    let names = |value: &str| {
+        let knob = |nr: usize| (nr.to_string(), value.to_owned());
+        (0..EVENTS_MAX / 2 + 9).map(knob).collect()
+    };
+    // one frame tells of half as many changes as are kept
+    for value in ["1", "2", "3", "4"] {
+        let policy = names(value);
+        fed.begin(&Begin { started_ns: STARTED, policy, ..Begin::default() });
+        assert!(fed.model.fresh.len() <= EVENTS_MAX, "{} events", fed.model.fresh.len());
+    }
+    let told = (EVENTS_MAX / 2 + 9) * 3;
+    fed.reading_with(false, 5);
+    let snapshot = fed.model.snapshot();
+    // with the note of lost records
+    assert_eq!((snapshot.events.len(), snapshot.nr_events), (EVENTS_MAX, told as u64 + 1));
+}
