@@ -13,6 +13,12 @@ use crate::outlets::whole::Interval;
 pub const SPANS: usize = 400;
 /// Tasks that ended and are kept at most; the least busy are dropped.
 const ENDED: usize = 2_000;
+/// Notes that are kept at most: the first ones.
+pub const NOTES: usize = 1_000;
+/// Tasks of which a span keeps the wake-ups at most: those with the longest. A few are drawn.
+pub const WOKEN: usize = 256;
+/// Causes that a span keeps at most: the most frequent. The kernel has some 400 calls.
+pub const CAUSES: usize = 512;
 
 /// What one CPU did in a span of time, percent of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -116,6 +122,25 @@ impl Span {
         self.end_s = next.end_s;
         self
     }
+
+    /// Keeps what fits. Returns how many tasks' wake-ups it drops; a cause that is dropped is among
+    /// all others.
+    fn trim(&mut self) -> u64 {
+        keep_greatest(&mut self.causes, CAUSES, |n| *n);
+        keep_greatest(&mut self.wakeups, WOKEN, |times| times.max_us)
+    }
+}
+
+/// Keeps the `max` entries that `of` is greatest of. Returns how many it drops.
+fn keep_greatest<K: Ord, V>(map: &mut BTreeMap<K, V>, max: usize, of: impl Fn(&V) -> f64) -> u64 {
+    if map.len() <= max {
+        return 0;
+    }
+    let mut all: Vec<_> = take(map).into_iter().collect();
+    all.sort_by(|a, b| of(&b.1).total_cmp(&of(&a.1)));
+    let dropped = all.split_off(max).len();
+    map.extend(all);
+    dropped as u64
 }
 
 /// A task and what it did while it was recorded.
@@ -150,6 +175,12 @@ pub struct Recorded {
     pub tasks: BTreeMap<u64, Known>,
     /// What was noted, with seconds since the recording began.
     pub notes: Vec<(f64, String)>,
+    /// Events that were not kept.
+    pub events_left_out: u64,
+    /// Notes beyond [`NOTES`].
+    pub notes_left_out: u64,
+    /// Wake-ups of tasks in a span beyond [`WOKEN`].
+    pub woken_left_out: u64,
     /// What is missing.
     pub lost: Lost,
     /// Evictions were recorded one by one.
@@ -181,7 +212,9 @@ impl Recorded {
                 self.from_s * 1e3 - begin.now_ns.saturating_sub(begin.started_ns) as f64 / 1e6;
             self.from_unix_ms = begin.now_unix_ms.saturating_add_signed(since_ms as i64);
         }
-        let span = self.span(interval);
+        let mut span = self.span(interval);
+        self.woken_left_out += span.trim();
+        self.events_left_out += interval.left_out;
         self.intervals += 1;
         self.spans.push(span);
         if self.spans.len() >= 2 * SPANS {
@@ -197,10 +230,12 @@ impl Recorded {
     fn halve(&mut self) {
         let mut all = take(&mut self.spans).into_iter();
         while let Some(first) = all.next() {
-            self.spans.push(match all.next() {
+            let mut span = match all.next() {
                 Some(second) => first.join(second),
                 None => first,
-            });
+            };
+            self.woken_left_out += span.trim();
+            self.spans.push(span);
         }
     }
 
@@ -234,6 +269,7 @@ impl Recorded {
                     span.arrivals.add(&Times::one(*arrived_us));
                     span.departures.add(&Times::one(*left_us));
                 }
+                What::Note { .. } if self.notes.len() == NOTES => self.notes_left_out += 1,
                 What::Note { text } => {
                     self.notes.push((event.at_s - self.from_s, text.clone()));
                 }

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::chart;
-use super::gather::{Known, Recorded};
+use super::gather::{Known, NOTES, Recorded, WOKEN};
 use crate::model::{Described, TaskMetrics};
 use crate::outlets::words::{count, digits, ns, number, pct, policy, us};
 
@@ -102,13 +102,45 @@ fn warnings(recorded: &Recorded) -> Vec<String> {
             count(recorded.machine.bodies_on_rt, "endangering call")
         ));
     }
-    for (n, what) in [
-        (lost.ring, "found no room in the ring buffer: figures of some tasks are old or missing"),
-        (lost.over_budget, "were over the budget of their CPU: events are missing (record-budget)"),
-        (lost.feed, "did not reach the recorder: figures of some tasks are old or missing"),
+    for (n, thing, what) in [
+        (
+            lost.ring,
+            "record",
+            "found no room in the ring buffer: figures of some tasks are old or missing",
+        ),
+        (
+            lost.over_budget,
+            "record",
+            "were over the budget of their CPU: events are missing (record-budget)",
+        ),
+        (
+            lost.feed,
+            "record",
+            "did not reach the recorder: figures of some tasks are old or missing",
+        ),
+        (
+            recorded.events_left_out,
+            "event",
+            "were more than one interval can hold, and are left out",
+        ),
+        (
+            recorded.notes_left_out,
+            "note",
+            &format!(
+                "at the end of the recording are left out: this page has the first {}",
+                number(NOTES as u64)
+            ),
+        ),
+        (
+            recorded.woken_left_out,
+            "point",
+            &format!(
+                "of wake-up latency over time are left out: an interval has those of the {WOKEN} tasks with the longest"
+            ),
+        ),
     ] {
         if n > 0 {
-            warnings.push(format!("{} {what}.", count(n, "record")));
+            warnings.push(format!("{} {what}.", count(n, thing)));
         }
     }
     warnings

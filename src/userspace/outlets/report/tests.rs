@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::gather::{Recorded, SPANS, Times};
+use super::gather::{CAUSES, NOTES, Recorded, SPANS, Times, WOKEN};
 use super::page;
 use crate::model::{
     CauseMetrics, CpuMetrics, Event, Hist, Metrics, SLOTS, Snapshot, Task, TaskMetrics, What,
@@ -138,4 +138,44 @@ fn evictions_one_by_one_have_their_times() {
     assert_eq!(Times::one(0.0).hist.0[0], 1);
     assert_eq!(Times::one(1e9).hist.0[SLOTS - 1], 1);
     assert_eq!(Times::one(0.512).hist.0[1], 1);
+}
+
+#[test]
+fn what_a_report_keeps_is_bounded_and_the_rest_is_told() {
+    let note = |nr: usize| What::Note { text: nr.to_string() };
+    let event = |nr| Event { at_s: 10.5, pid: 0, comm: String::new(), what: note(nr) };
+    let mut first = snapshot(1, Vec::new());
+    first.events = (0..NOTES + 3).map(event).collect();
+    // as if there had been more in this interval than can be kept
+    first.nr_events = first.events.len() as u64 + 7;
+    // each wakes up once in each interval
+    let woken = |nth: u32| {
+        let task_of = |pid| task(pid, "RT0", 0, hist(&[(4, nth.into())]));
+        snapshot(nth, (1..=WOKEN as u64 + 5).map(task_of).collect())
+    };
+    let mut all = recorded(&[first, woken(1), woken(2), woken(3)]);
+    assert_eq!((all.notes.len(), all.notes_left_out, all.events_left_out), (NOTES, 3, 7));
+    assert_eq!(all.notes[0].1, "0", "the first ones stay");
+    let kept: Vec<_> = all.spans.iter().map(|span| span.wakeups.len()).collect();
+    assert_eq!((kept.as_slice(), all.woken_left_out), ([0, 0, WOKEN, WOKEN].as_slice(), 10));
+    // spans that are joined had other tasks, and other causes
+    for (nth, span) in all.spans.iter_mut().enumerate() {
+        let name = |cause: usize| format!("{nth} {cause}");
+        span.causes = (0..CAUSES).map(|cause| (name(cause), cause as f64)).collect();
+        span.wakeups =
+            (0..WOKEN).map(|n| ((nth * WOKEN + n) as u64, Times::one(n as f64))).collect();
+    }
+    let last = all.spans[3].clone();
+    all.spans.resize(2 * SPANS - 1, last);
+    all.add(&Interval::since(&woken(4), 0));
+    assert_eq!(all.spans.len(), SPANS);
+    let fits =
+        |span: &super::gather::Span| span.causes.len() <= CAUSES && span.wakeups.len() <= WOKEN;
+    assert!(all.spans.iter().all(fits));
+    assert!(all.spans[0].causes.values().all(|n| *n >= (CAUSES / 2) as f64), "the least stay");
+    assert!(all.spans[0].wakeups.values().all(|times| times.max_us >= (WOKEN / 2) as f64));
+    let page = page(&all, "x").expect("a page");
+    for told in ["3 notes at the end", "7 events were more", "points of wake-up latency"] {
+        assert!(page.contains(told), "{told}");
+    }
 }
