@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::trace::TRACKS;
 use super::*;
 use crate::model::{CpuMetrics, Event, Metrics, Snapshot, Task, TaskMetrics, What};
 use crate::outlets::whole::Interval;
@@ -127,4 +128,21 @@ fn what_is_absent_is_said() {
     );
     let text = sum(&Told { left_out: 3, ..Told::default() }, "x");
     assert!(text.contains("--runs") && text.contains("--events") && text.contains("3 events"));
+}
+
+#[test]
+fn tracks_of_tasks_without_end_are_forgotten() {
+    // a forged recording may name any CPU, too
+    let runs =
+        |from: u64| (from..from + 100_000).map(|nr| run(1.5, nr, nr % 50_000, 1.0)).collect();
+    let mut out = Vec::new();
+    let mut trace = Trace::new(std::io::sink(), &Default::default()).expect("into nothing");
+    for from in (1..=6).map(|turn| turn * 1_000_000) {
+        let snapshot = snapshot(runs(from));
+        trace.interval(&Interval::since(&snapshot, 0)).expect("into nothing");
+        out.push(trace.tracks());
+    }
+    assert!(out.iter().all(|tracks| *tracks <= TRACKS + 200_000), "{out:?}");
+    assert!(out.iter().any(|tracks| *tracks > TRACKS), "nothing had to be forgotten: {out:?}");
+    assert_eq!(trace.finish().expect("into nothing").runs, 600_000);
 }

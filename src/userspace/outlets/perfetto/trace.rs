@@ -13,6 +13,9 @@ use crate::outlets::whole::Interval;
 /// The process of the CPUs: no task can have this id (PID_MAX_LIMIT of the kernel is 2^22).
 const CPUS: u64 = (1 << 22) + 1;
 
+/// Tracks after which those of tasks that have ended are forgotten, of an endless recording.
+pub const TRACKS: usize = 1 << 18;
+
 /// How much was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
@@ -67,6 +70,7 @@ impl<W: Write> Trace<W> {
     /// When it cannot be written.
     pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         self.told.left_out += interval.left_out;
+        self.forget(interval.snapshot);
         self.counters(interval)?;
         for event in &interval.events {
             self.event(event, interval.snapshot)?;
@@ -82,6 +86,26 @@ impl<W: Write> Trace<W> {
         self.out.write_all(b"\n]}\n")?;
         self.out.flush()?;
         Ok(self.told)
+    }
+
+    /// Forgets tracks that get no more slices. One that does gets its name once more.
+    fn forget(&mut self, snapshot: &Snapshot) {
+        let lives = |track: &Track| match track.pid {
+            CPUS => snapshot.machine.cpus.keys().any(|cpu| cpu_track(*cpu as u64) == *track),
+            tgid => snapshot.tasks.get(&track.tid).is_some_and(|task| task.metrics.tgid == tgid),
+        };
+        if self.named.len() > TRACKS {
+            self.named.retain(lives);
+        }
+        if self.ended_us.len() > TRACKS {
+            self.ended_us.retain(|track, _| lives(track));
+        }
+    }
+
+    /// Tracks that are known.
+    #[cfg(test)]
+    pub(super) fn tracks(&self) -> usize {
+        self.named.len().max(self.ended_us.len())
     }
 
     fn put(&mut self, event: &TraceEvent) -> io::Result<()> {
