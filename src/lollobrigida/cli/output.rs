@@ -3,10 +3,11 @@
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write, stdout};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use page::link::why_not_followed;
 use tempfile::NamedTempFile;
 
 use super::OutputArgs;
@@ -96,14 +97,6 @@ impl Outlets {
     }
 }
 
-/// The owner of a link that is not to be followed: it is neither this user nor root. The kernel's
-/// fs.protected_symlinks is about open(2) in directories like /tmp only.
-fn stranger(path: &Path) -> Option<u32> {
-    let link = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_symlink)?.uid();
-    let trusted = [0, nix::unistd::geteuid().as_raw()];
-    (!trusted.contains(&link)).then_some(link)
-}
-
 fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -130,11 +123,8 @@ impl Target {
         let cannot = |why: &dyn std::fmt::Display| {
             Failure::Usage(format!("cannot write {}: {why}", path.display()))
         };
-        if let Some(owner) = stranger(path) {
-            return Err(cannot(&format!(
-                "it is a link of user {owner}, which may lead to any file of yours: remove it, or \
-                 name the file itself"
-            )));
+        if let Some(why) = why_not_followed(path) {
+            return Err(cannot(&why));
         }
         // a link stays a link: the file it leads to is replaced
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -236,8 +226,8 @@ mod tests {
     #[test]
     fn a_link_of_somebody_else_is_not_followed() {
         let (_dir, file, link) = linked();
-        assert_eq!(stranger(&link), None);
-        assert_eq!(stranger(&file), None);
+        assert_eq!(why_not_followed(&link), None);
+        assert_eq!(why_not_followed(&file), None);
         if std::os::unix::fs::lchown(&link, Some(65534), None).is_err() {
             return; // only root can give it away
         }

@@ -147,7 +147,7 @@ fn begin(
 
 /// May the user `uid` have one more connection beside those of the users `there`? `own` is the
 /// daemon's user.
-fn has_seat(uid: u32, own: u32, there: impl Iterator<Item = u32>) -> bool {
+pub(crate) fn has_seat(uid: u32, own: u32, there: impl Iterator<Item = u32>) -> bool {
     let (mut all, mut of_user) = (0, 0);
     for other in there.filter(|other| *other != own) {
         all += 1;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A whole recording, interval by interval, and the files made of it.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+
+use page::link::why_not_followed;
 
 use crate::exit::Failure;
 use crate::feed::{self, Wanted};
@@ -69,15 +72,22 @@ pub fn create<'a>(path: &Path, out: &'a mut dyn Write) -> Result<Box<dyn Write +
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(out)));
     }
-    let file = File::create(path).map_err(|error| Failure::Told {
+    let cannot = |why: &dyn Display| Failure::Told {
         code: 2,
-        text: format!("{} cannot be written: {error}", path.display()),
-    })?;
+        text: format!("{} cannot be written: {why}", path.display()),
+    };
+    if let Some(why) = why_not_followed(path) {
+        return Err(cannot(&why));
+    }
+    let file = File::create(path).map_err(|error| cannot(&error))?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{lchown, symlink};
+
     use super::*;
     use crate::model::What;
 
@@ -95,5 +105,27 @@ mod tests {
         assert_eq!((interval.left_out, interval.begin_s()), (0, 7.0));
         let interval = Interval::since(&snapshot, 0);
         assert_eq!((interval.events.len(), interval.left_out), (4, 3));
+    }
+
+    #[test]
+    fn a_link_of_somebody_else_is_not_followed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").expect("written");
+        symlink(&file, &link).expect("linked");
+        let write = || {
+            let mut none = Vec::new();
+            let mut out = create(&link, &mut none).map_err(|error| error.to_string())?;
+            out.write_all(b"new").and_then(|()| out.flush()).map_err(|error| error.to_string())
+        };
+        write().expect("an own link is followed");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "new");
+        fs::write(&file, "old").expect("written");
+        if lchown(&link, Some(65534), None).is_err() {
+            return; // only root can give it away
+        }
+        let text = write().expect_err("it is followed");
+        assert!(text.contains("link of user 65534"), "{text}");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "old");
     }
 }
