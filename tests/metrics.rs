@@ -217,10 +217,15 @@ fn ask(mut stream: impl Read + Write, request: &str) -> (String, String) {
 }
 
 fn serve(address: &Address) -> (Server, Arc<Latest>) {
+    serve_as(rustix::process::geteuid().as_raw(), address)
+}
+
+/// As a daemon of the user `own` does.
+fn serve_as(own: u32, address: &Address) -> (Server, Arc<Latest>) {
     let latest = Arc::new(Latest::default());
     let answers = Answers { latest: Arc::clone(&latest), tasks: 50 };
     let gid = rustix::process::getgid().as_raw();
-    (Server::launch(address, gid, answers).expect("served"), latest)
+    (Server::launch(address, own, gid, answers).expect("served"), latest)
 }
 
 #[test]
@@ -258,7 +263,7 @@ fn it_is_served_at_a_socket() {
     assert!(head.starts_with("HTTP/1.1 200") && body.ends_with("# EOF\n"), "{head}");
 
     let answers = Answers { latest, tasks: 0 };
-    let error = Server::launch(&address, 0, answers).expect_err("in use");
+    let error = Server::launch(&address, 0, 0, answers).expect_err("in use");
     assert!(format!("{error:#}").contains("another program listens"), "{error:#}");
     drop(server);
     assert!(!path.exists(), "the socket is left behind");
@@ -270,7 +275,7 @@ fn a_file_in_the_way_is_left_alone() {
     let path = dir.path().join("precious");
     fs::write(&path, "text").expect("written");
     let answers = Answers { latest: Arc::default(), tasks: 0 };
-    let error = Server::launch(&Address::Unix(path.clone()), 0, answers).expect_err("a file");
+    let error = Server::launch(&Address::Unix(path.clone()), 0, 0, answers).expect_err("a file");
     assert!(format!("{error:#}").contains("is no socket"), "{error:#}");
     assert_eq!(fs::read_to_string(&path).expect("there still"), "text");
 }
@@ -287,6 +292,32 @@ fn clients_that_say_nothing_keep_nobody_out_for_ever() {
     let (head, _) = ask(stream, "GET /metrics");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     drop(silent);
+}
+
+#[test]
+fn others_leave_places_to_the_daemons_user() {
+    let me = rustix::process::geteuid().as_raw();
+    for (own, places) in [(me, 15), (me + 1, 4)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("metrics.sock");
+        let (_server, latest) = serve_as(own, &Address::Unix(path.clone()));
+        latest.set(Some(snapshot()));
+        let connect = || UnixStream::connect(&path).expect("connected");
+        // one after the other, more often than there are places
+        for _ in 0..20 {
+            assert!(ask(connect(), "GET /metrics").0.starts_with("HTTP/1.1 200"));
+        }
+        let silent: Vec<_> = (0..places).map(|_| connect()).collect();
+        let mut next = connect();
+        if own == me {
+            assert!(ask(next, "GET /metrics").0.starts_with("HTTP/1.1 200"));
+        } else {
+            next.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+            // a silent one is closed after 5 s
+            assert_eq!(next.read(&mut [0; 1]).expect("closed at once"), 0);
+        }
+        drop(silent);
+    }
 }
 
 /// The bytes of the recording: a whole stream.

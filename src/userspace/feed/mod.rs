@@ -22,6 +22,7 @@ pub use hub::{Hub, To, Viewer};
 pub(crate) use recording::open_from;
 pub use recording::{Recorder, open as replay};
 pub use server::Server;
+pub(crate) use server::has_seat;
 pub use stream::{Next, Stream};
 
 use std::time::Duration;

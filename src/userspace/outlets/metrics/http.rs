@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -24,12 +24,13 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use procfs::process::{MountInfo, Process};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio::{net, runtime};
 
 use super::{Latest, text};
 use crate::config::Address;
+use crate::feed::has_seat;
 use crate::socket;
 
 /// Clients at a time; more wait until the kernel's queue of them is full.
@@ -56,11 +57,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves at `address`; a UNIX socket is for root and the group `gid`.
+    /// Serves at `address`; a UNIX socket is for root and the group `gid`, whose members share the
+    /// places that users other than `own`, the daemon's, have at the feed, too.
     ///
     /// # Errors
     /// When the address cannot be listened at.
-    pub fn launch(address: &Address, gid: u32, answers: Answers) -> Result<Self> {
+    pub fn launch(address: &Address, own: u32, gid: u32, answers: Answers) -> Result<Self> {
         let at = || format!("serving metrics at {address}");
         // its threads are made by the listening one, with what that has
         let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build();
@@ -82,7 +84,7 @@ impl Server {
         let serve = move || {
             // the daemon's own nice value is for what must be done in time
             let _ = rustix::process::setpriority_process(None, 0);
-            runtime.spawn(listen(listener, Arc::new(answers)));
+            runtime.spawn(listen(listener, own, Arc::new(answers)));
             // an error: nobody will say it any more, which says it, too
             let _ = runtime.block_on(stopped);
         };
@@ -165,8 +167,35 @@ fn make_room(path: &Path) -> Result<()> {
     }
 }
 
-async fn listen(listener: Listener, answers: Arc<Answers>) {
+/// The place of a client of a UNIX socket among those of all users.
+struct Seat {
+    uid: u32,
+    taken: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Seat {
+    /// `None`: the user `uid` has as many as it may have.
+    fn take(uid: u32, own: u32, taken: &Arc<Mutex<Vec<u32>>>) -> Option<Self> {
+        let mut users = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        has_seat(uid, own, users.iter().copied()).then(|| {
+            users.push(uid);
+            Self { uid, taken: Arc::clone(taken) }
+        })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut users = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(nr) = users.iter().position(|uid| *uid == self.uid) {
+            users.swap_remove(nr);
+        }
+    }
+}
+
+async fn listen(listener: Listener, own: u32, answers: Arc<Answers>) {
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    let taken = Arc::default();
     loop {
         // never closed, so never an error
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -174,8 +203,17 @@ async fn listen(listener: Listener, answers: Arc<Answers>) {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 tokio::spawn(serve(stream, Arc::clone(&answers), place));
             }),
-            Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| {
-                tokio::spawn(serve(stream, Arc::clone(&answers), place));
+            Listener::Unix(listener) => listener.accept().await.and_then(|(stream, _)| {
+                let uid = stream.peer_cred()?.uid();
+                match Seat::take(uid, own, &taken) {
+                    Some(seat) => {
+                        tokio::spawn(serve(stream, Arc::clone(&answers), (place, seat)));
+                    }
+                    None => {
+                        log::debug!("user {uid} reads the metrics as often as it may at a time")
+                    }
+                }
+                Ok(())
             }),
         };
         if let Err(error) = accepted {
@@ -187,7 +225,7 @@ async fn listen(listener: Listener, answers: Arc<Answers>) {
 }
 
 /// One client, which has one question.
-async fn serve<S>(stream: S, answers: Arc<Answers>, _place: OwnedSemaphorePermit)
+async fn serve<S>(stream: S, answers: Arc<Answers>, _place: impl Send)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

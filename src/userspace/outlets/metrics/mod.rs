@@ -67,7 +67,8 @@ impl Exporter {
     pub fn launch(address: &Address, gid: u32, tasks: usize, hub: &Arc<Hub>) -> Result<Self> {
         let latest = Arc::new(Latest::default());
         let answers = Answers { latest: Arc::clone(&latest), tasks };
-        let server = Server::launch(address, gid, answers)?;
+        let own = nix::unistd::geteuid().as_raw();
+        let server = Server::launch(address, own, gid, answers)?;
         let (stop, stopped) = bounded(0);
         let hub = Arc::clone(hub);
         let watch = move || {
