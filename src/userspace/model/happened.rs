@@ -6,6 +6,9 @@ use super::task::cause_name_on;
 use super::{Begin, Event, What};
 use crate::abi::bindings::{artis_event_record, artis_task_record};
 
+/// Longest text of a note, bytes: the values of a recording may be as long as a frame.
+pub(super) const NOTE_MAX: usize = 1024;
+
 /// From one moment to a later one, us. Clocks of two CPUs may differ a little.
 fn us(from_ns: u64, to_ns: u64) -> f64 {
     to_ns.saturating_sub(from_ns) as f64 / 1e3
@@ -62,6 +65,12 @@ pub(super) fn exited(record: &artis_task_record, begin: &Begin) -> Event {
     }
 }
 
-pub(super) fn note(at_s: f64, text: String) -> Event {
+/// A text that is too long ends in "...".
+pub(super) fn note(at_s: f64, mut text: String) -> Event {
+    if text.len() > NOTE_MAX {
+        text.truncate(text.floor_char_boundary(NOTE_MAX - 3));
+        text += "...";
+        text.shrink_to_fit();
+    }
     Event { at_s, pid: 0, comm: String::new(), what: What::Note { text } }
 }

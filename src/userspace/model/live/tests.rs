@@ -222,6 +222,23 @@ fn a_changed_policy_is_an_event() {
 }
 
 #[test]
+fn a_note_is_no_longer_than_can_be_read() {
+    let mut fed = Fed::new(&[]);
+    for cpus in ["1".repeat(5_000), "ä".repeat(5_000)] {
+        fed.begin(&Begin { started_ns: STARTED, rt_cpus: cpus, ..Begin::default() });
+    }
+    fed.reading(false);
+    let mut notes = fed.model.snapshot().events.iter();
+    let short = |event: &Event| {
+        let What::Note { text } = &event.what else { return false };
+        text.starts_with("RT CPUs are ")
+            && text.ends_with("...")
+            && text.len() <= happened::NOTE_MAX
+    };
+    assert!(notes.len() == 2 && notes.all(short));
+}
+
+#[test]
 fn losses_are_told_once() {
     let mut fed = Fed::new(&[]);
     let mut bytes = Vec::new();
