@@ -4,11 +4,15 @@
 use std::fs;
 use std::hint::black_box;
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
+use std::ptr::NonNull;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use libc::c_void;
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::waitpid;
@@ -79,6 +83,42 @@ impl Epoll {
         // being stopped and continued ends it
         ensure!(n == 0 || error.kind() == ErrorKind::Interrupted, "epoll_wait: {n}, {error}");
         Ok(())
+    }
+}
+
+/// A page that the process can be without.
+pub(crate) struct Page(NonNull<c_void>);
+
+impl Page {
+    const BYTES: usize = 4096;
+
+    pub fn new() -> Result<Self> {
+        let bytes = NonZeroUsize::new(Self::BYTES).context("no bytes")?;
+        let rw = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        Ok(Self(unsafe { mmap_anonymous(None, bytes, rw, MapFlags::MAP_PRIVATE) }?))
+    }
+
+    /// From now on the process is without it, until it is touched.
+    pub fn give_back(&self) -> Result<()> {
+        // SAFETY: the page is this one's own, and there is no reference to what it holds.
+        Ok(unsafe { madvise(self.0, Self::BYTES, MmapAdvise::MADV_DONTNEED) }?)
+    }
+
+    /// The kernel touches it, in a call that is harmless and not the vDSO's.
+    pub fn have_written(&self) -> Result<()> {
+        let (clock, to) = (libc::CLOCK_MONOTONIC, self.0.as_ptr());
+        // SAFETY: there is room for a timespec.
+        let r = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, to) };
+        ensure!(r == 0, "clock_gettime: {}", std::io::Error::last_os_error());
+        Ok(())
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: this was mapped above and is used by nobody any more.
+        let _ = unsafe { munmap(self.0, Self::BYTES) };
     }
 }
 

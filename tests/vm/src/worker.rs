@@ -22,7 +22,7 @@ use crate::hold::Hold;
 use crate::policy::{EXT, Policy};
 use crate::progress::Board;
 use crate::work::{
-    Duty, Epoll, alarm, call, compute, compute_units, exec_once, fork_once, monotonic_ns,
+    Duty, Epoll, Page, alarm, call, compute, compute_units, exec_once, fork_once, monotonic_ns,
     pass_tick, read_tasks, sleep_until, thread_once, touch, units_in,
 };
 
@@ -43,6 +43,8 @@ pub enum Kind {
     Reader,
     /// computes for 6 ms, then enters the kernel and faults a few times
     Mixed,
+    /// computes for 6 ms, then has a harmless call write to a page that it has not touched
+    Fresh,
     /// forks, the child exits, waits for it
     Fork,
     /// the same, but the child computes for 20 ms before it exits
@@ -83,7 +85,7 @@ impl Kind {
     /// How long it computes between two entries, ns of an undisturbed CPU; 0: it is not told.
     fn compute_ns(self) -> u64 {
         match self {
-            Self::Mixed => 6_000_000,
+            Self::Mixed | Self::Fresh => 6_000_000,
             Self::Enter | Self::Periodic => 1_000_000,
             Self::Job => 20_000_000,
             _ => 0,
@@ -228,6 +230,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
         alarm(Duration::from_millis(7))?;
     }
     let epoll = Epoll::new()?;
+    let page = Page::new()?;
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
@@ -246,6 +249,11 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
                 compute_units(units);
                 call()?;
                 touch()?;
+            }
+            Kind::Fresh => {
+                page.give_back()?;
+                compute_units(units);
+                page.have_written()?;
             }
             Kind::Burst => {
                 compute();
