@@ -142,7 +142,8 @@ fn deadline(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Catches: RT CPUs that are kept empty, or filled late.
+/// Catches: RT CPUs that are kept empty, or filled late; a task that is killed while it computes on one,
+/// and ends there (the auditor sees it).
 pub const IDLE_RT_USED: Scenario = Scenario {
     name: "idle_rt_used",
     what: "as many computing tasks as CPUs: none of the CPUs is idle",
@@ -184,7 +185,7 @@ fn idle_rt_used(ctx: &Ctx) -> Result<Outcome> {
     }
     figure("idle_most", format!("{most:.2}"), "s");
     daemon.ensure_loaded("after the last begin")?;
-    drop(workers);
+    drop(workers); // as they compute
     daemon.finish()?;
     Ok(Outcome::Passed)
 }
