@@ -242,6 +242,18 @@ impl Stats {
         found.with_context(|| format!("no counter '{name}' in {stats}"))
     }
 
+    /// Waits until the weight of each queue is 0: nothing could run that does not.
+    pub fn wait_weightless(&mut self) -> Result<()> {
+        let mut last = Vec::new();
+        until("no task is counted as runnable", PATIENCE, || {
+            let stats = self.read()?;
+            let cpus = stats["cpus"].as_object().context("no CPUs")?;
+            last = cpus.values().map(|cpu| cpu["weight"].as_f64()).collect();
+            Ok(last.iter().all(|weight| *weight == Some(0.0)))
+        })
+        .with_context(|| format!("the weights of the CPUs are {last:?}"))
+    }
+
     /// A figure of one CPU.
     pub fn of_cpu(&mut self, cpu: u32, name: &str) -> Result<f64> {
         let stats = self.read()?;

@@ -12,7 +12,7 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: a queue that nobody takes from, a task left in the local queue of
 /// a CPU that is kept busy, a kick that is forgotten, virtual time that
-/// starves the ones with a low weight.
+/// starves the ones with a low weight; a task that sleeps and counts as one that could run.
 pub const EVERYONE_RUNS: Scenario = Scenario {
     name: "everyone_runs",
     what: "38 tasks of all kinds, priorities and affinities progress in each window of 5 s, two of \
@@ -69,6 +69,10 @@ fn everyone_runs(ctx: &Ctx) -> Result<Outcome> {
         until("tasks of nice 19 progress", PATIENCE, || Ok(light.counts()[i] > begun))?;
     }
     daemon.ensure_loaded("after tasks of nice 19 ran")?;
+    // here: at the end the kernel takes each task, and its weight, from the scheduler
+    workers.freeze(true)?;
+    light.freeze(true)?;
+    daemon.stats()?.wait_weightless()?;
     drop((workers, light));
     daemon.finish()?;
     Ok(Outcome::Passed)
