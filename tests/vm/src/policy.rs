@@ -93,6 +93,19 @@ pub fn cpu_of(tid: i32) -> Result<u32> {
     Ok(stat_field(tid, 39)?.parse()?)
 }
 
+/// Name and nice value of each thread of a process.
+pub fn nice_values(pid: u32) -> Result<Vec<(String, i32)>> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let mut all = Vec::new();
+    for tid in threads.filter_map(|e| e.file_name().to_str()?.parse().ok()) {
+        // one that has ended meanwhile is none
+        let name = fs::read_to_string(format!("/proc/{tid}/comm"));
+        let (Ok(name), Ok(nice)) = (name, stat_field(tid, 19)) else { continue };
+        all.push((name.trim_end().to_owned(), nice.parse()?));
+    }
+    Ok(all)
+}
+
 /// When the thread began, clock ticks since boot.
 pub fn start_ticks(tid: i32) -> Result<u64> {
     Ok(stat_field(tid, 22)?.parse()?)

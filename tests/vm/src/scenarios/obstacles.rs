@@ -25,7 +25,7 @@ use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{PATIENCE, pause, until, write};
 use crate::load::Workers;
-use crate::policy::{EXT, Policy, cpus_of};
+use crate::policy::{EXT, Policy, cpus_of, nice_values};
 use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
@@ -43,7 +43,7 @@ pub const REFUSED_BACK: Scenario = Scenario {
 };
 
 /// Catches: a terminal, or a pipe, that takes no output and keeps tasks from being adopted or put back,
-/// or the daemon from its end; a daemon that Ctrl-Z stops.
+/// or the daemon from its end; a daemon that Ctrl-Z stops; a view as urgent as what must be done in time.
 pub const STUCK_TERMINAL: Scenario = Scenario {
     name: "stuck_terminal",
     what: "the view on a terminal that takes nothing: tasks are put back, and the daemon ends",
@@ -176,6 +176,10 @@ fn stuck_terminal(ctx: &Ctx) -> Result<Outcome> {
         daemon.wait_enabled()?;
         becomes(task, "it is adopted", adopted())?;
         until("the view is shown", PATIENCE, || Ok(terminal.shown() > 1000))?;
+        let nice = nice_values(daemon.pid())?;
+        for name in ["stream", "view"] {
+            ensure!(nice.contains(&(name.to_owned(), 0)), "its nice values are {nice:?}");
+        }
         terminal.keys.write_all(b"\x1a").context("Ctrl-Z")?;
         pause(1.0);
         told(ctx, &["rt-cpus", &ctx.rt.to_string()], 0).context("after Ctrl-Z")?;

@@ -12,12 +12,12 @@ use super::control::told;
 use super::{Ctx, Host, Outcome, Scenario, Scope, hotplug, say};
 use crate::guest::{PATIENCE, line, until};
 use crate::load::Workers;
-use crate::policy::{EXT, Policy};
+use crate::policy::{EXT, Policy, nice_values};
 use crate::worker::{Kind, Spec};
 
 /// Catches: a daemon that keeps a capability or system call that it does not need, in any of its
-/// threads; one that needs what it gave up: the kernel's log tells of a call that is refused, which
-/// fails any scenario.
+/// threads, or a nice value that others profit from; one that needs what it gave up: the kernel's log
+/// tells of a call that is refused, which fails any scenario.
 pub const PRIVILEGES: Scenario = Scenario {
     name: "privileges",
     what: "started by hand, with all options: few capabilities, no others by exec, system calls filtered",
@@ -31,6 +31,8 @@ pub const PRIVILEGES: Scenario = Scenario {
 
 const RULES: &str = "/tmp/privileges.toml";
 const METRICS: &str = "/tmp/privileges.sock";
+/// Threads of the daemon that may wait: they do what others ask for, or write what it says.
+const PATIENT: [&str; 4] = ["feed", "metrics", "metrics-http", "stderr"];
 /// Bits of include/uapi/linux/capability.h.
 const CHOWN: u64 = 1;
 const DAC_OVERRIDE: u64 = 1 << 1;
@@ -84,6 +86,16 @@ fn privileges(ctx: &Ctx) -> Result<Outcome> {
         );
     }
     say(&format!("{} threads have the capabilities {:x}", all.len(), few));
+
+    say("what is for others is not as urgent as the rest");
+    let nice = nice_values(daemon.pid())?;
+    for (name, nice) in &nice {
+        let wanted = if PATIENT.contains(&name.as_str()) { 0 } else { -20 };
+        ensure!(*nice == wanted, "the thread {name} has nice {nice}, not {wanted}");
+    }
+    for name in PATIENT {
+        ensure!(nice.iter().any(|(other, _)| other == name), "no thread {name}: {nice:?}");
+    }
 
     say("all that a daemon does");
     let top = Command::new(&ctx.program)
