@@ -3,7 +3,7 @@
 //! kernel that is locked down.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,10 +30,11 @@ use crate::residue::Inventory;
 use crate::worker::{Kind, Spec};
 
 /// Catches: a start that is refused since a task of a dead predecessor cannot be put back; a record of
-/// it that is lost; another task that is not put back, or not adopted, for that.
+/// it that is lost; another task that is not put back, or not adopted, for that; a `restore` that has to
+/// write into /run.
 pub const REFUSED_BACK: Scenario = Scenario {
     name: "refused_back",
-    what: "a task that its cpuset keeps from being put back: all else works, and later it is",
+    what: "a task that its cpuset keeps from being put back: all else works, and later it is; a full /run",
     scope: Scope::First,
     boot: &[],
     secs: 9,
@@ -95,6 +96,18 @@ fn refused_back(ctx: &Ctx) -> Result<Outcome> {
         until(&format!("task {tid} is on {cpus}"), PATIENCE, || Ok(cpus_of(tid)? == cpus))
     };
 
+    let restore = || Daemon::run(&ctx.program, &["restore"]);
+    let daemon = ctx.load(&["--confine", "--set-preempt", "lazy"])?;
+    on(held, Cpus::one(1))?;
+    on(other, ctx.nrt)?;
+    daemon.stop(Signal::SIGKILL)?;
+    let full = Full::new()?;
+    let ended = restore()?;
+    ensure!(ended.code == 0, "restore with a full /run: {}\n{}", ended.code, ended.output);
+    drop(full);
+    let now = (cpus_of(held)?, cpus_of(other)?);
+    ensure!(now == (both, ctx.all()), "put back with a full /run they are on {now:?}");
+
     let daemon = ctx.load(&["--confine"])?;
     on(held, Cpus::one(1))?;
     on(other, ctx.nrt)?;
@@ -113,7 +126,6 @@ fn refused_back(ctx: &Ctx) -> Result<Outcome> {
     ensure!(says_so, "its end: exit code {}\n{}", ended.code, ended.output);
     ensure!(Policy::of(other)? == Some(fifo(40)), "the other one is {:?}", Policy::of(other)?);
 
-    let restore = || Daemon::run(&ctx.program, &["restore"]);
     let ended = restore()?;
     ensure!(ended.code == 1 && ended.output.contains(REFUSED), "restore:\n{}", ended.output);
     group.set("cpuset.cpus", "0-3")?;
@@ -122,8 +134,43 @@ fn refused_back(ctx: &Ctx) -> Result<Outcome> {
     ensure!(ended.code == 0, "restore: exit code {}\n{}", ended.code, ended.output);
     ensure!(cpus_of(held)? == both, "put back it is on {}", cpus_of(held)?);
     drop((workers, group));
-    before.ensure_same()?;
+    before.ensure_same()?; // the preemption model, too
     Ok(Outcome::Passed)
+}
+
+/// The file system of /run has no room. It has again when this is dropped.
+struct Full;
+
+impl Full {
+    const RUN: &str = "/run";
+    const FILE: &str = "/run/full";
+
+    fn new() -> Result<Self> {
+        // by default half of the guest's memory would fit
+        Self::resize("1m")?;
+        let full = Self;
+        let mut file = File::create(Self::FILE)?;
+        let error = loop {
+            if let Err(error) = file.write(&[0; 4096]) {
+                break error;
+            }
+        };
+        ensure!(error.kind() == ErrorKind::StorageFull, "control: {error}");
+        Ok(full)
+    }
+
+    fn resize(size: &str) -> Result<()> {
+        let option = format!("size={size}");
+        mount(None::<&str>, Self::RUN, None::<&str>, MsFlags::MS_REMOUNT, Some(option.as_str()))
+            .context("another size of /run")
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(Self::FILE);
+        let _ = Self::resize("50%");
+    }
 }
 
 /// A terminal of 24 lines.
