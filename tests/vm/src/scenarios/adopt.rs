@@ -18,7 +18,7 @@ use crate::worker::{Kind, Spec};
 /// Catches: a task that is not adopted, adopted with another priority, or is not what it was
 /// afterwards; a kernel thread or a task bound to RT CPUs that is touched; a child that stays
 /// behind, is not RT1+, or is RT1+ although its parent has SCHED_RESET_ON_FORK; a task with a name
-/// that is not UTF-8 that is left alone.
+/// that is not UTF-8 that is left alone; a name that comes to the terminal as it is.
 pub const ADOPT: Scenario = Scenario {
     name: "adopt",
     what: "SCHED_FIFO and SCHED_RR tasks become RT1+, and what they were at the end",
@@ -118,7 +118,6 @@ fn adopt(ctx: &Ctx) -> Result<Outcome> {
     }
     children.ensure_fifo(25)?;
     ensure_same(&kernel)?;
-    drop(children);
 
     say("kept off the RT CPUs");
     let all = cpus_of(fifo)?;
@@ -136,7 +135,13 @@ fn adopt(ctx: &Ctx) -> Result<Outcome> {
     until("it is named", PATIENCE, || Ok(daemon.output().contains(&named)))
         .with_context(|| daemon.output())?;
     ensure!(!daemon.output().contains(&format!("task {bound} ")), "an RT0 task is named");
+    let named = format!("SCHED_FIFO 25 task {} (par", children.tids[0]);
+    until("one with an odd name is named", PATIENCE, || Ok(daemon.output().contains(&named)))
+        .with_context(|| daemon.output())?;
+    let output = daemon.output(); // which has this character for bytes that are not UTF-8
+    ensure!(!output.contains(['\x1b', char::REPLACEMENT_CHARACTER]), "as it is: {output:?}");
     daemon.finish()?;
+    drop(children);
     drop(workers);
     before.ensure_same()?;
     Ok(Outcome::Passed)
