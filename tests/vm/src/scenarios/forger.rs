@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::adopt::{becomes, stay_out};
 use super::control::told;
-use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, hotplug, say};
 use crate::daemon::Daemon;
 use crate::forge;
 use crate::guest::{PATIENCE, until};
@@ -141,7 +141,7 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     let mut parent = Parent::start(ctx.all(), fifo(25))?;
     let resets = Policy { reset_on_fork: true, ..fifo(26) };
     let mut resetting = Parent::start(ctx.all(), resets)?;
-    let daemon = ctx.load(&["--adopt", "--config", RULES])?;
+    let mut daemon = ctx.load(&["--adopt", "--config", RULES])?;
     workers.freeze_one(FORKS, false)?;
     for tid in [real, early, late, parent.tid()] {
         becomes(tid, "a real-time task is adopted", adopted())?;
@@ -166,6 +166,10 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     told(ctx, &["rt-cpus", "3"], 0)?;
     told(ctx, &["rt-cpus", &ctx.rt.to_string()], 0)?;
     ensure_ordinary(&mut forgers, "after ctl rt-cpus")?;
+    for online in [false, true] {
+        hotplug::switch(ctx, &mut daemon, ctx.rt.last()?, online)?;
+    }
+    ensure_ordinary(&mut forgers, "after an RT CPU went and came")?;
     kill(Pid::from_raw(daemon.pid().cast_signed()), Signal::SIGHUP)?;
     until("the rules are read again", PATIENCE, || Ok(daemon.output().contains("SIGHUP")))
         .with_context(|| daemon.output())?;
