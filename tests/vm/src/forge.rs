@@ -115,6 +115,16 @@ pub fn aimed_at() -> Result<(i32, u64)> {
     Ok((i32::from_ne_bytes(tid), u64::from_ne_bytes(start)))
 }
 
+/// Has the records look as those of a scx_artis whose layout of them is `by` versions newer.
+pub fn newer_by(by: u32) -> Result<()> {
+    let keeper = MapHandle::from_pinned_path(format!("{PINNED}/{}", NAMES[1]))?;
+    let first = 0_u32.to_ne_bytes();
+    let mut value = keeper.lookup(&first, MapFlags::ANY)?.context("no keeper")?;
+    let version = value.first_chunk_mut().context("a short keeper")?;
+    *version = (VERSION + by).to_ne_bytes();
+    Ok(keeper.update(&first, &value, MapFlags::ANY)?)
+}
+
 /// Makes a process the keeper of the records, as scx_artis is (0: none is), and aims at this task.
 pub fn aim_at(keeper: u32, tid: i32, start_ticks: u64) -> Result<()> {
     let keeper = [VERSION, keeper, 0, 0].map(u32::to_ne_bytes).concat();

@@ -23,8 +23,8 @@ use crate::worker::{Kind, Spec};
 
 /// Catches: a policy, or affinity, that is given to a task because of attributes that it, or its
 /// parent, has set itself. With scx_artis of 2026-11-21 (a340281) each forger is SCHED_FIFO or
-/// SCHED_RR as soon as it starts. And a record that is not root's own; and records that do not follow a fork after the daemon's death,
-/// an orphan, or a thread that executes a program.
+/// SCHED_RR as soon as it starts. And a record that is not root's own, or of another layout; and records
+/// that do not follow a fork after the daemon's death, an orphan, or a thread that executes a program.
 pub const FORGER: Scenario = Scenario {
     name: "forger",
     what: "a task gets back what it was, and nothing that it says it was",
@@ -184,6 +184,12 @@ fn forger(ctx: &Ctx) -> Result<Outcome> {
     ensure_ordinary(&mut forgers, "after SIGKILL")?;
     is_undone(settled, 45)?;
     let normal = Policy::new(libc::SCHED_OTHER, 0);
+    forge::newer_by(1)?;
+    let ended = Daemon::run(&ctx.program, &["restore"])?;
+    let refused = ended.code == 1 && ended.output.contains("another version");
+    ensure!(refused, "restore of other records: {}\n{}", ended.code, ended.output);
+    ensure!(Policy::of(real)? == Some(adopted()), "by it, a task is {:?}", Policy::of(real)?);
+    forge::newer_by(0)?;
     let ended = Daemon::run(&ctx.program, &["restore"])?;
     ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
     for (tid, what, expected) in [
