@@ -16,6 +16,8 @@ pub struct Results(BTreeMap<(String, String), Trials>);
 struct Trials {
     passed: usize,
     again: usize,
+    /// Why it cannot run there.
+    skipped: Option<String>,
     secs: Vec<f64>,
     /// In the order in which they were first printed.
     figures: Vec<Series>,
@@ -56,6 +58,11 @@ impl Results {
         }
     }
 
+    /// It cannot run there.
+    pub fn skipped(&mut self, kernel: &str, scenario: &str, why: &str) {
+        self.of(kernel, scenario).skipped = Some(why.into());
+    }
+
     /// A trial that was none, and is tried again.
     pub fn again(&mut self, kernel: &str, scenario: &str) {
         self.of(kernel, scenario).again += 1;
@@ -76,7 +83,10 @@ impl Results {
             let [low, median, high] = spread(&t.secs, 1);
             let name = format!("{kernel} {scenario}");
             let passed = format!("{} of {}", t.passed, t.secs.len());
-            let secs = format!("{median} ({low} to {high})");
+            let secs = match &t.skipped {
+                Some(why) if t.secs.is_empty() => format!("skipped: {why}"),
+                _ => format!("{median} ({low} to {high})"),
+            };
             let _ = writeln!(text, "{name:<40} {passed:>8} {:>7}   {secs}", t.again);
         }
         let _ = writeln!(
@@ -138,5 +148,13 @@ mod tests {
         assert_eq!(rows[1], ["6.18", "wakes", "3", "of", "4", "1", "2.0", "(2.0", "to", "2.0)"]);
         let row = "6.18 wakes ratio 4 1.40 1.56 1.90 × ABBA, 5 s each";
         assert_eq!(rows[4].join(" "), row, "the median of four is the mean of two");
+    }
+    #[test]
+    fn what_cannot_run_is_told_with_the_reason() {
+        let mut results = Results::default();
+        results.skipped("6.18", "sleeps", "no state 'mem'");
+        let tables = results.tables();
+        let row: Vec<_> = tables.lines().nth(1).expect("a row").split_whitespace().collect();
+        assert_eq!(row.join(" "), "6.18 sleeps 0 of 0 0 skipped: no state 'mem'");
     }
 }

@@ -149,7 +149,9 @@ impl Guests {
                     return Ok(Verdict::Passed);
                 }
                 End::Code(SKIPPED) => {
-                    return Ok(Verdict::Skipped(ran.output.lines().last().unwrap_or("").into()));
+                    let why = ran.output.lines().last().unwrap_or("").to_string();
+                    held(&self.book).results.skipped(kernel, scenario.name, &why);
+                    return Ok(Verdict::Skipped(why));
                 }
                 _ => failure::text(&ran),
             };
