@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
@@ -19,15 +20,17 @@ pub const FEED: &str = "/run/scx_artis/feed";
 pub const METRICS: &str = "/tmp/siege.sock";
 
 /// Drops all privilege and, in a thread for each, without a pause: names itself anew, executes a program,
-/// connects to the feed, and to the metrics. Counts rounds in `done`. Returns only with an error.
+/// connects to the feed, subscribes to it, and connects to the metrics. Counts rounds in `done`. Returns
+/// only with an error.
 pub fn run(done: &AtomicU64) -> Result<()> {
     setgroups(&[Gid::from_raw(GROUP)])?;
     setgid(Gid::from_raw(GROUP))?;
     setuid(Uid::from_raw(UID))?;
-    let acts: [fn(u64) -> Result<()>; 4] = [
+    let acts: [fn(u64) -> Result<()>; 5] = [
         rename,
         execute,
         |_| connect(FEED, b"\n"),
+        subscribe,
         |_| connect(METRICS, b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
     ];
     std::thread::scope(|scope| {
@@ -59,5 +62,15 @@ fn execute(_: u64) -> Result<()> {
 fn connect(path: &str, text: &[u8]) -> Result<()> {
     let Ok(mut socket) = UnixStream::connect(path) else { return Ok(()) };
     let _ = socket.write_all(text).and_then(|()| socket.read(&mut [0; 512]));
+    Ok(())
+}
+
+/// Wants to be told what the feed has, and takes nothing of it for a while.
+fn subscribe(_: u64) -> Result<()> {
+    let Ok(mut socket) = UnixStream::connect(FEED) else { return Ok(()) };
+    let wanted = b"{\"interval_s\": 0.1}\n";
+    if socket.write_all(wanted).is_ok() {
+        std::thread::sleep(Duration::from_millis(500));
+    }
     Ok(())
 }
