@@ -61,6 +61,13 @@ impl Inventory {
         Self(all)
     }
 
+    /// How many of the settings are not as they were.
+    #[must_use]
+    pub fn settings_left(&self) -> usize {
+        let now = Self::now();
+        now.0.difference(&self.0).filter(|entry| entry.starts_with("setting ")).count()
+    }
+
     /// Waits until all is as it was (BPF objects are freed a little later);
     /// fails with what remains or has changed.
     pub fn ensure_same(&self) -> Result<()> {

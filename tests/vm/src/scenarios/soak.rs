@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Long runs, for scripts/soak: nothing is ejected, lost, left, or grows. An ejection is a complaint
-//! of the kernel's log, which fails any scenario.
+//! of the kernel's log, which fails any scenario. All of it is told as figures, too, which a saved
+//! report has.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Ended};
 use crate::figure::figure;
 use crate::guest::{self, PATIENCE, memory_kb, until};
+use crate::kernel_log::{KernelLog, is_ejection};
 use crate::kernel_threads::Raised;
 use crate::load::{Load, Workers, mix};
 use crate::policy::{EXT, Policy};
@@ -25,32 +27,37 @@ use crate::worker::{Kind, Spec};
 
 /// A FIFO task that never leaves an RT CPU.
 pub const SOAK_HOG: Scenario =
-    soak("soak_hog", "a FIFO hog on an RT CPU for ten minutes", 700, &[], hog);
+    soak("soak_hog", "a FIFO hog on an RT CPU for ten minutes", 700, &[], |ctx| told(ctx, hog));
 /// CPUs that go and come under load.
 pub const SOAK_HOTPLUG: Scenario = soak(
     "soak_hotplug",
     "an RT and an NRT CPU go and come 250 times, one of four parts",
     500,
     &[],
-    hotplug,
+    |ctx| told(ctx, hotplug),
 );
 /// Deaths of the daemon while tasks are adopted.
 pub const SOAK_SIGKILL: Scenario =
-    soak("soak_sigkill", "SIGKILL and a new start 25 times, one of four parts", 375, &[], sigkill);
+    soak("soak_sigkill", "SIGKILL and a new start 25 times, one of four parts", 375, &[], |ctx| {
+        told(ctx, sigkill)
+    });
 /// Tasks that begin and end.
-pub const SOAK_FORKS: Scenario = soak("soak_forks", "100,000 forks", 2_000, &[], forks);
+pub const SOAK_FORKS: Scenario =
+    soak("soak_forks", "100,000 forks", 2_000, &[], |ctx| told(ctx, forks));
 /// Tasks that change their CPUs.
 pub const SOAK_AFFINITY: Scenario =
-    soak("soak_affinity", "600,000 changes of affinity", 1_000, &[], affinity);
+    soak("soak_affinity", "600,000 changes of affinity", 1_000, &[], |ctx| told(ctx, affinity));
 /// The machine sleeps.
 pub const SOAK_SUSPEND: Scenario = Scenario {
     // beside another guest CPUs come back too late for the kernel ("failed to report alive state")
     host: Host::Alone,
-    ..soak("soak_suspend", "suspend to RAM, five times", 300, &[], suspend)
+    ..soak("soak_suspend", "suspend to RAM, five times", 300, &[], |ctx| told(ctx, suspend))
 };
 /// As much load as there is.
 pub const SOAK_HOUR: Scenario =
-    soak("soak_hour", "full load and a real-time task for an hour", 3_700, &[], hour);
+    soak("soak_hour", "full load and a real-time task for an hour", 3_700, &[], |ctx| {
+        told(ctx, hour)
+    });
 
 /// Catches, all of them: an ejection, a task that stands still, a setting that stays, memory of the
 /// daemon that grows.
@@ -63,6 +70,39 @@ const fn soak(
 ) -> Scenario {
     let (scope, host) = (Scope::Named, Host::Shared);
     Scenario { name, what, scope, boot: &[], secs, host, complaints, run }
+}
+
+/// Whatever comes of it: has the kernel ended the scheduler, and is a setting not what it was?
+fn told(ctx: &Ctx, run: fn(&Ctx) -> Result<Outcome>) -> Result<Outcome> {
+    let (before, mut log) = (Inventory::now(), KernelLog::from_now()?);
+    let outcome = run(ctx);
+    if !matches!(outcome, Ok(Outcome::Skipped(_))) {
+        let ejections = log.drain().iter().filter(|line| is_ejection(line)).count();
+        figure("ejections", ejections, "times");
+        figure("settings_left", before.settings_left(), "settings");
+    }
+    outcome
+}
+
+/// Fails unless each of the workers does some work in the next `secs`. After the last look, or a failed
+/// one, it tells how many did none.
+fn look(workers: &mut Workers, secs: f64, when: &str, last: bool) -> Result<()> {
+    let before = workers.counts();
+    let looked = workers.ensure_progress(secs, when);
+    if last || looked.is_err() {
+        let lost = before.iter().zip(workers.counts()).filter(|(then, now)| *then == now).count();
+        figure("tasks_lost", lost, "tasks");
+    }
+    looked
+}
+
+/// Fails if a daemon has much more memory than one had before.
+fn ensure_flat(before_kb: u64, now_kb: u64) -> Result<()> {
+    let grown_kb = now_kb.saturating_sub(before_kb);
+    figure("memory", now_kb, "KiB");
+    figure("memory_grown", grown_kb, "KiB");
+    ensure!(grown_kb <= GROWTH_MAX, "the daemon has {grown_kb} KiB more than {before_kb}");
+    Ok(())
 }
 
 /// In each window every task must do some work; half of the shortest time that the daemon gives the
@@ -105,7 +145,11 @@ impl Soak {
 
     /// Fails unless all live and get on.
     fn look(&mut self, when: &str) -> Result<()> {
-        self.workers.ensure_progress(WINDOW, when)?;
+        self.look_once(when, false)
+    }
+
+    fn look_once(&mut self, when: &str, last: bool) -> Result<()> {
+        look(&mut self.workers, WINDOW, when, last)?;
         for load in &mut self.loads {
             load.ensure_runs()?;
         }
@@ -121,18 +165,14 @@ impl Soak {
     /// Fails unless it can end without a trace. Starts of the scheduler that are more than `wanted`
     /// follow an end that was not.
     fn end(mut self, wanted: u64) -> Result<Outcome> {
-        self.look("in the end")?;
-        let now_kb = memory_kb(self.daemon.pid(), "RssAnon")?;
-        let grown_kb = now_kb.saturating_sub(self.own_kb);
+        self.look_once("in the end", true)?;
         let starts = guest::enable_seq()? - self.starts;
         figure("starts", starts, "times");
-        figure("memory", now_kb, "KiB");
-        figure("memory_grown", grown_kb, "KiB");
         ensure!(
             starts <= wanted,
             "the scheduler was started {starts} times, {wanted} are explained"
         );
-        ensure!(grown_kb <= GROWTH_MAX, "the daemon has {grown_kb} KiB more than {}", self.own_kb);
+        ensure_flat(self.own_kb, memory_kb(self.daemon.pid(), "RssAnon")?)?;
         drop((self.workers, self.loads));
         self.daemon.finish()?;
         self.before.ensure_same()?;
@@ -170,28 +210,34 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
 
 fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     const TIMES: u32 = 25;
-    let priorities = [20_u32, 30, 40];
-    let sleepers = priorities.map(|p| Spec::new(Kind::Sleep).on(ctx.all()).fifo(p.cast_signed()));
+    const PRIORITIES: [u32; 4] = [20, 30, 40, 25];
+    // the last one forks: its children have records, too
+    let kinds = [Kind::Sleep, Kind::Sleep, Kind::Sleep, Kind::Fork];
+    let real = kinds.into_iter().zip(PRIORITIES);
+    let real = real.map(|(kind, p)| Spec::new(kind).on(ctx.all()).fifo(p.cast_signed()));
     super::adopt::stay_out(ctx)?;
-    let soak = Soak::begin(ctx, sleepers)?;
+    let soak = Soak::begin(ctx, real)?;
     let Soak { before, daemon, mut loads, mut workers, .. } = soak;
     daemon.finish()?;
-    let adopted: Vec<_> = (workers.len() - priorities.len()..workers.len()).collect();
+    let adopted: Vec<_> = (workers.len() - PRIORITIES.len()..workers.len()).collect();
+    let mut memory_kb_s = Vec::new();
     for turn in 1..=TIMES {
         let daemon = ctx.load(&["--adopt"])?;
         for i in &adopted {
             let expected = Policy { policy: EXT, ..Policy::new(libc::SCHED_FIFO, 0) };
             becomes(workers.pid(*i).cast_signed(), "it is adopted", expected)?;
         }
+        memory_kb_s.push(memory_kb(daemon.pid(), "RssAnon")?);
         daemon.signal(Signal::SIGKILL)?;
         let Ended { code, output } = daemon.ended()?;
         ensure!(code == -1, "in turn {turn} it had ended: {code}\n{output}");
         until("the scheduler is gone", PATIENCE, || Ok(guest::scx_state()? == "disabled"))?;
-        workers.ensure_progress(WINDOW / 5.0, &format!("after SIGKILL {turn}"))?;
+        look(&mut workers, WINDOW / 5.0, &format!("after SIGKILL {turn}"), turn == TIMES)?;
     }
+    ensure_flat(memory_kb_s[0], memory_kb_s[memory_kb_s.len() - 1])?;
     let ended = Daemon::run(&ctx.program, &["restore"])?;
     ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
-    for (i, priority) in adopted.iter().zip(priorities) {
+    for (i, priority) in adopted.iter().zip(PRIORITIES) {
         let fifo = Policy::new(libc::SCHED_FIFO, priority);
         becomes(workers.pid(*i).cast_signed(), "it is what it was", fifo)?;
     }
