@@ -25,10 +25,10 @@ pub const SIEGE: Scenario = Scenario {
     what: "a user's storm of renames, programs, viewers, connections to the metrics: ctl, RT0, memory, the end",
     scope: Scope::First,
     boot: &["--icount"],
-    secs: 65,
+    secs: 75,
     host: Host::Shared,
     complaints: &[],
-    run: |ctx| siege(ctx, 3),
+    run: |ctx| siege(ctx, 4),
 };
 
 /// The same for a minute.
@@ -50,8 +50,9 @@ const ANSWER_MAX: f64 = 1.0;
 const USED_MAX: f64 = 0.2;
 /// Memory of the daemon's own, KiB.
 const MEMORY_MAX: u64 = 24 * 1024;
-/// What it has more after the last turn than after the second, KiB: until then each of its threads comes
-/// to what it needs at once. Seen: 12 to 436; 3,352 where 4 KiB of each connection to the feed stay.
+/// What it has more after the last turn than after the third, KiB: until then its threads come to what
+/// they need at once (6.18: 7,104 to 7,732, then 7,908 to 8,828, then 8,660 to 8,944). 3,352 in each turn
+/// where 4 KiB of each connection to the feed stay.
 const GROWN_MAX: u64 = 1024;
 /// Of the CPU of a real-time task, what other tasks use.
 const OTHERS_MAX: f64 = 0.02;
@@ -99,7 +100,7 @@ fn siege(ctx: &Ctx, turns: u64) -> Result<Outcome> {
     ensure!(used <= USED_MAX, "the run loop used {used:.3} of a CPU");
     ensure!(others <= OTHERS_MAX, "beside the real-time task others used {others:.4} of its CPU");
     let most = memory.iter().max().context("no turn")?;
-    let grown = memory[memory.len() - 1].saturating_sub(memory[1]);
+    let grown = memory[memory.len() - 1].saturating_sub(memory[2]);
     figure("memory_at_most", most, "KiB");
     figure("memory_grown", grown, "KiB");
     ensure!(*most <= MEMORY_MAX, "it has {most} KiB of memory");
