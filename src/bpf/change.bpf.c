@@ -204,6 +204,10 @@ int artis_change_note(struct artis_change *args)
 		err = -EINVAL;
 	else
 		err = bpf_map_update_elem(&changes, &key, &c, BPF_ANY);
+	if (!err && p->flags & PF_EXITING) { /* perhaps after artis_change_exit() */
+		bpf_map_delete_elem(&changes, &key);
+		err = -ESRCH;
+	}
 	bpf_task_release(p);
 	return err;
 }
