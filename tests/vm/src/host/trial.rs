@@ -13,10 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::audit::Audit;
 use super::counters::Counters;
 use super::failure;
-use super::known::{Known, known};
 use super::lanes::AT_ONCE;
 use super::machine::{Boot, End, Machine, Ran};
 use super::noise::FOREIGN_MAX_PCT;
@@ -46,8 +44,6 @@ pub enum Again {
     Noise,
     /// The emulator broke the guest.
     Emulator,
-    /// The fault of the scheduler that fails it is listed.
-    Known,
 }
 
 impl Again {
@@ -57,7 +53,6 @@ impl Again {
             < match self {
                 Self::Noise => 1,
                 Self::Emulator => EMULATOR_RETRIES,
-                Self::Known => Known::TRIES - 1,
             }
     }
 
@@ -67,23 +62,21 @@ impl Again {
         match self {
             Self::Noise => "again for noise of the host",
             Self::Emulator => "again for a fault of the emulator",
-            Self::Known => "again for a known fault",
         }
     }
 }
 
 /// Why what failed so is no verdict; None: it is one.
-fn excuse(kernel: &str, scenario: &Scenario, ran: &Ran) -> Option<Again> {
+fn excuse(scenario: &Scenario, ran: &Ran) -> Option<Again> {
     let died = match ran.end {
         End::Died(code) => failure::is_emulators(code, &ran.console),
         _ => false,
     };
     if died {
         Some(Again::Emulator)
-    } else if scenario.host == Host::Timed && ran.foreign_pct > FOREIGN_MAX_PCT {
-        Some(Again::Noise)
     } else {
-        known(kernel, scenario.name).map(|_| Again::Known)
+        let noisy = scenario.host == Host::Timed && ran.foreign_pct > FOREIGN_MAX_PCT;
+        noisy.then_some(Again::Noise)
     }
 }
 
@@ -110,7 +103,6 @@ struct Book {
     rows: Vec<String>,
     counters: Counters,
     results: Results,
-    audit: Audit,
 }
 
 impl Guests {
@@ -155,7 +147,7 @@ impl Guests {
                 }
                 _ => failure::text(&ran),
             };
-            let excuse = excuse(kernel, scenario, &ran);
+            let excuse = excuse(scenario, &ran);
             let Some(again) = excuse.filter(|a| a.allows(tried.get(a).copied().unwrap_or(0)))
             else {
                 held(&self.book).results.add(kernel, scenario.name, false, secs, figures);
@@ -210,7 +202,6 @@ impl Guests {
         self.keep(kernel, scenario, &ran)?;
         let mut book = held(&self.book);
         ran.output = book.counters.take(&ran.output);
-        ran.output = book.audit.take(scenario.name, &ran.output);
         drop(book);
         Ok(ran)
     }
@@ -289,12 +280,12 @@ impl Guests {
             book.slowness,
             self.logs.display()
         );
-        for again in [Again::Noise, Again::Emulator, Again::Known] {
+        for again in [Again::Noise, Again::Emulator] {
             if let Some(names) = book.again.get(&again) {
                 let _ = writeln!(text, "{}: {} ({})", again.name(), names.len(), names.join(" "));
             }
         }
-        text + &book.audit.sum()
+        text
     }
 }
 
@@ -323,13 +314,13 @@ mod tests {
         let int3 = "  | [ 11.2] Oops: int3: 0000 [#1] SMP\n";
         let quiet = failed(End::Code(1), "", 3.0);
         let busy = failed(End::Code(1), "", 60.0);
-        assert_eq!(excuse("6.18", counts, &quiet), None);
-        assert_eq!(excuse("6.18", times, &quiet), None);
-        assert_eq!(excuse("6.18", counts, &busy), None, "a count is one on a busy host, too");
-        assert_eq!(excuse("6.18", times, &busy), Some(Again::Noise));
+        assert_eq!(excuse(counts, &quiet), None);
+        assert_eq!(excuse(times, &quiet), None);
+        assert_eq!(excuse(counts, &busy), None, "a count is one on a busy host, too");
+        assert_eq!(excuse(times, &busy), Some(Again::Noise));
         let died = failed(End::Died(Some(125)), int3, 3.0);
-        assert_eq!(excuse("6.18", counts, &died), Some(Again::Emulator));
-        assert_eq!(excuse("6.18", counts, &failed(End::Overdue, int3, 3.0)), None);
+        assert_eq!(excuse(counts, &died), Some(Again::Emulator));
+        assert_eq!(excuse(counts, &failed(End::Overdue, int3, 3.0)), None);
     }
 
     #[test]
@@ -341,7 +332,7 @@ mod tests {
 
     #[test]
     fn nothing_is_tried_for_ever() {
-        for (again, times) in [(Again::Noise, 1), (Again::Emulator, 2), (Again::Known, 2)] {
+        for (again, times) in [(Again::Noise, 1), (Again::Emulator, 2)] {
             assert!((0..times).all(|before| again.allows(before)));
             assert!(!again.allows(times));
         }
