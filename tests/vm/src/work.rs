@@ -117,7 +117,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: this was mapped above and is used by nobody any more.
+        // SAFETY: this was mapped above and nothing uses it any more.
         let _ = unsafe { munmap(self.0, Self::BYTES) };
     }
 }

@@ -97,7 +97,7 @@ impl Facts {
         let (processes, listed) = parted([ids("/proc").context("the list of processes")]);
         let (threads, asked) = parted(processes.into_iter().flatten().map(Self::threads));
         let (all, read) = parted(threads.into_iter().flatten().map(Self::read));
-        // who has ended meanwhile is no error
+        // a task that has ended meanwhile is no error
         (all.into_iter().flatten().collect(), listed.and(asked).and(read))
     }
 
