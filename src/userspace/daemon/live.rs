@@ -122,12 +122,9 @@ fn set_class(
         }
     };
     let to = Treatment { class, by_hand: true, ..Treatment::default() };
-    let named = TaskId::now(pid)?;
-    let set = named.map(|task| scheduler.set_class(task, &to)).transpose();
-    let (Some(task), Some(Some(_))) = (named, set.map_err(Failure::NotTaken)?) else {
-        let text = format!("there is no task {pid}: has it ended?");
-        return Err(Failure::Told { code: 2, text });
-    };
+    let gone = || Failure::Told { code: 2, text: format!("there is no task {pid}: has it ended?") };
+    let task = TaskId::now(pid)?.ok_or_else(gone)?;
+    scheduler.set_class(task, &to).map_err(Failure::NotTaken)?.ok_or_else(gone)?;
     classes.set_by_hand(task, to);
     let text = format!("task {pid} is {what}, and so are the children that it has from now on");
     Ok(Reply::Done { text, warnings: Vec::new() })
