@@ -143,7 +143,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u8 ext_running; /* an ext task runs here */
 	u8 movable; /* that task may leave an RT CPU */
 	u64 first_attempt_ns; /* the first of those attempts */
-	u64 faults; /* handled for the task here when it had its last one, which is not yet */
+	u64 faults; /* page faults handled for the task here when its last one began */
 	u64 section_since_ns; /* on RT CPUs: start of the section that leads to an eviction; or 0 */
 	u32 evict_cause; /* enum artis_causes: why the task has to leave this RT CPU; or 0 */
 	u8 began_in; /* enum artis_section in which it began to run; below, at the last look */

@@ -115,7 +115,7 @@ pub fn aimed_at() -> Result<(i32, u64)> {
     Ok((i32::from_ne_bytes(tid), u64::from_ne_bytes(start)))
 }
 
-/// Has the records look as those of a scx_artis whose layout of them is `by` versions newer.
+/// Marks the records as those of a scx_artis with a layout of them that is `by` versions newer.
 pub fn newer_by(by: u32) -> Result<()> {
     let keeper = MapHandle::from_pinned_path(format!("{PINNED}/{}", NAMES[1]))?;
     let first = 0_u32.to_ne_bytes();
