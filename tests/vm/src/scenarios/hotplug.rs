@@ -27,9 +27,9 @@ pub const HOTPLUG: Scenario = Scenario {
     boot: &[],
     secs: 60,
     host: Host::Alone,
-    // of 6.12 itself: an empty scheduler gets it, too (docs/decisions/0024-hotplug.md); inlined into
-    // task_non_contending() and into inactive_task_timer()
-    complaints: &["at kernel/sched/deadline.c:265 "],
+    // of 6.12 itself (docs/decisions/0024-hotplug.md): dl_server_stop() of a server that is stopped
+    // already. The first is inlined into task_non_contending() and into inactive_task_timer()
+    complaints: &["at kernel/sched/deadline.c:265 ", "at kernel/sched/deadline.c:428 "],
     run: hotplug,
 };
 

@@ -92,9 +92,11 @@ pub const DEADLINE: Scenario = Scenario {
 const STALE_CALLBACK: &str = "at kernel/sched/sched.h:1806 ";
 /// Percent of each period of 20 ms that the task uses.
 const DEADLINE_DUTY_PCT: u32 = 25;
-/// In points, against an observer's; 0.1 to 0.4 were seen, and 25 where SCHED_DEADLINE is not
-/// counted. (The kernel's own account of the task was up to 5 points above both, beside other load
-/// of the host.)
+/// In points, below an observer's figure or above the kernel's own account of the task; 0.1 to 0.4 were
+/// seen, and 25 where SCHED_DEADLINE is not counted. The observer counts from the context switch on;
+/// the kernel and the scheduler count from the wake-up that asked for it: where that comes from another
+/// CPU, `rq->clock` is not read again at the switch (rq_clock_skip_update(), kernel/sched/core.c). Under
+/// icount the CPU takes up to 0.8 ms to come to its turn, 1 to 5 points in 1 of 10 runs.
 const DEADLINE_OFF_PCT: f64 = 1.0;
 /// For so long it is looked at.
 const DEADLINE_PERIODS: u32 = 200;
@@ -115,24 +117,26 @@ fn deadline(ctx: &Ctx) -> Result<Outcome> {
     workers.freeze_one(last, true)?;
     stats.read()?;
     let before = observer.snapshot()?;
+    let account = run_time_ns(pid)?;
     workers.freeze_one(last, false)?;
     let work = workers.rates((Duty::PERIOD * DEADLINE_PERIODS).as_secs_f64());
     workers.freeze_one(last, true)?;
     let seen = observer.snapshot()?.since(&before);
+    let account = run_time_ns(pid)? - account;
     let reading = stats.read()?;
     let mut shown = 0.0;
     for cpu in ctx.all().iter() {
         shown += reading["cpus"][cpu.to_string()][RT_PCT].as_f64().context("no share")?;
     }
     #[expect(clippy::cast_precision_loss, reason = "percent")]
-    let used = seen.tasks[0].total_ns() as f64 * 100.0 / seen.at_ns as f64;
-    say(&format!(
-        "{} of {DEADLINE_PERIODS} periods; used {used:.1} %, shown {shown:.1} %",
-        work[last]
-    ));
+    let pct = |ns: u64| ns as f64 * 100.0 / seen.at_ns as f64;
+    let (used, accounted) = (pct(seen.tasks[0].total_ns()), pct(account));
+    let figures = format!("used {used:.1} %, accounted {accounted:.1} %, shown {shown:.1} %");
+    say(&format!("{} of {DEADLINE_PERIODS} periods; {figures}", work[last]));
     ensure!(work.iter().all(|done| *done > 0), "a task stood still: {work:?}");
     ensure!(work[last] + 1 >= u64::from(DEADLINE_PERIODS), "only {} periods", work[last]);
-    ensure!((shown - used).abs() <= DEADLINE_OFF_PCT, "used {used:.1} %, shown {shown:.1} %");
+    let near = used - DEADLINE_OFF_PCT..=used.max(accounted) + DEADLINE_OFF_PCT;
+    ensure!(near.contains(&shown), "{figures}");
     daemon.ensure_loaded("beside a SCHED_DEADLINE task")?;
     drop(stats);
     daemon.finish()?;
