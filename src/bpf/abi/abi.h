@@ -89,7 +89,7 @@ enum artis_stat {
 	ARTIS_STAT_EXEMPT_PINNED, /* endangering entries on RT CPUs of tasks that may not leave */
 	ARTIS_STAT_WASTED, /* moves to an RT CPU that an eviction ended within C */
 	ARTIS_STAT_REENQUEUE, /* tasks put back because an RT or DL task took their CPU */
-	ARTIS_STAT_PREEMPT, /* preemptions of an NRT CPU for a woken or evicted task */
+	ARTIS_STAT_PREEMPT, /* preemptions for a woken or evicted task */
 	ARTIS_STAT_PLACE_IDLE, /* runnable tasks sent straight to an idle NRT CPU */
 	ARTIS_STAT_PLACE_BOUND, /* to a queue of enum artis_queue */
 	ARTIS_STAT_PLACE_CALM,

@@ -160,7 +160,7 @@ static __always_inline void class_set(struct task_struct *p, struct artis_task *
 	cpu = t->queue == ARTIS_QUEUE_OWN ? (s32)t->where : t->nrt_cpu;
 	if (t->counted && requeue(p->pid, dsq_of(t->queue, t->where), order_of(t)) && t->rt1 &&
 	    gives_way(cpu, t->rt1))
-		preempt_for_rt1(cpu);
+		preempt(cpu, ARTIS_STAT_RT1_PREEMPT);
 }
 
 /* Run by the daemon. Returns 0 or -ESRCH. */

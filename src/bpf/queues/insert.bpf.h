@@ -84,18 +84,17 @@ static __always_inline void join(struct task_struct *p, struct artis_task *t, u3
 	join_as_is(t, queue, where, woken);
 }
 
+static __always_inline bool runs_ext(s32 cpu)
+{
+	return cpu_of(cpu)->ext_running || can_put_back(cpu);
+}
+
 /* Does @cpu run a calm task far ahead of @order? Bound tasks soon make way by themselves. */
 static __always_inline bool is_far_ahead(s32 cpu, u64 order)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
-	return c->makes_way && c->ext_running && artis_preempts(&policy, order, c->curr_order);
-}
-
-static __always_inline void preempt(s32 cpu)
-{
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	count(ARTIS_STAT_PREEMPT);
+	return c->makes_way && runs_ext(cpu) && artis_preempts(&policy, order, c->curr_order);
 }
 
 static __always_inline bool is_dead(void)
@@ -125,16 +124,13 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	if (is_kernel_task(p) || p->nr_cpus_allowed > 1)
 		t->advance_ns = artis_first_advance(&policy, t->vtime, c->own.vtime);
 	insert(p, t, ARTIS_QUEUE_OWN, cpu, policy.slice_nrt_ns, enq_flags);
-	if (unlikely(t->rt1) && gives_way(cpu, t->rt1)) {
-		preempt_for_rt1(cpu);
-	} else if (is_rt_cpu(cpu) && c->ext_running && (enq_flags & SCX_ENQ_WAKEUP)) {
-		/* computing tasks are guests on RT CPUs */
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	} else if (is_far_ahead(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu))) {
-		preempt(cpu);
-	} else {
+	if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
+		preempt(cpu, ARTIS_STAT_RT1_PREEMPT);
+	else if ((enq_flags & SCX_ENQ_WAKEUP && is_rt_cpu(cpu) && runs_ext(cpu)) || /* a guest */
+		 is_far_ahead(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu)))
+		preempt(cpu, ARTIS_STAT_PREEMPT);
+	else
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-	}
 }
 
 /* Claims an idle CPU that takes from @queue for @p, @group first; < 0: none. */
@@ -190,10 +186,8 @@ __noinline int rouse(const struct artis_rouse_in *in __arg_nonnull,
 {
 	u32 way = artis_rouse(in);
 
-	if (way == ARTIS_ROUSE_PREEMPT && unlikely(t->rt1))
-		preempt_for_rt1(to);
-	else if (way == ARTIS_ROUSE_PREEMPT)
-		preempt(to);
+	if (way == ARTIS_ROUSE_PREEMPT)
+		preempt(to, t->rt1 ? ARTIS_STAT_RT1_PREEMPT : ARTIS_STAT_PREEMPT);
 	else if (way == ARTIS_ROUSE_SELF) /* about to go idle: only a plain kick wakes it */
 		scx_bpf_kick_cpu(cpu, 0);
 	else if (way != ARTIS_ROUSE_NONE)

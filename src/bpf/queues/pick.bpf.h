@@ -200,17 +200,25 @@ static __always_inline bool has_rt_task(s32 cpu)
 	return rq && has_rt(rq);
 }
 
-/* A preempted task in the local queue of @cpu goes before ours, and only @cpu can put it back. */
-static __always_inline bool keeps_preempted(s32 cpu)
+static __always_inline bool runs_kthread(s32 cpu)
 {
-	return stays_local() && cpu_of(cpu)->rt.in_rt;
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq && rq->curr->flags & PF_KTHREAD;
+}
+
+/* Has a real-time kernel thread, which ends soon, preempted a task on @cpu that goes on before ours,
+ * and that only @cpu can put back? On PREEMPT_RT that of a timer wakes others. */
+static __always_inline bool can_put_back(s32 cpu)
+{
+	return stays_local() && cpu_of(cpu)->rt.in_rt && cpu == (s32)bpf_get_smp_processor_id() &&
+	       runs_kthread(cpu);
 }
 
 /* Would an RT1+ task of @rank run at once on @cpu? */
 __noinline bool gives_way(s32 cpu, u32 rank)
 {
 	struct artis_cpu *c = cpu_of(cpu);
-	const struct rq *rq;
 
 	if (c->curr_rt1 >= rank)
 		return false;
@@ -219,10 +227,7 @@ __noinline bool gives_way(s32 cpu, u32 rank)
 		return false;
 	if (!c->rt.in_rt)
 		return !has_rt_task(cpu);
-	/* real-time kernel threads end soon; on PREEMPT_RT that of a timer wakes the task here */
-	rq = bpf_per_cpu_ptr(&runqueues, cpu);
-	return rq && rq->curr->flags & PF_KTHREAD &&
-	       (!keeps_preempted(cpu) || cpu == (s32)bpf_get_smp_processor_id());
+	return can_put_back(cpu) || (!stays_local() && runs_kthread(cpu));
 }
 
 /* A CPU of @kind that gives way to RT1+ task @p, < 0: none. Calm tasks first, then by rank. */
@@ -249,13 +254,15 @@ __noinline s32 pick_lower(struct task_struct *p __arg_trusted, struct artis_task
 	return best;
 }
 
-static __always_inline void preempt_for_rt1(s32 cpu)
+static __always_inline void preempt(s32 cpu, u32 why)
 {
+	struct artis_cpu *c = cpu_of(cpu);
+
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	if (unlikely(keeps_preempted(cpu)) && cpu == (s32)bpf_get_smp_processor_id())
+	if (unlikely(can_put_back(cpu)))
 		scx_bpf_reenqueue_local_from_anywhere();
-	if (cpu_of(cpu)->ext_running)
-		count(ARTIS_STAT_RT1_PREEMPT);
+	if (c->ext_running || c->beneath_pid)
+		count(why);
 }
 
 /* Runs the first non-RT1+ task of @dsq: endless RT1+ tasks must not starve kthreads, the daemon. */

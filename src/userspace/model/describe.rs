@@ -168,7 +168,7 @@ metrics! {
         Moved ARTIS_STAT_REENQUEUE reenqueued "put back":
             "Tasks put back because a real-time task took their CPU";
         Moved ARTIS_STAT_PREEMPT preempted "preempted":
-            "Preemptions of an NRT CPU for a woken or evicted task";
+            "Preemptions for a woken or evicted task";
         Placed ARTIS_STAT_PLACE_IDLE place_idle "idle NRT":
             "Placed straight on an idle NRT CPU";
         Placed ARTIS_STAT_PLACE_BOUND place_bound "bound queue":
