@@ -17,11 +17,18 @@ static __always_inline u64 woken_at(const struct rq *rq)
 					      scx_bpf_now(); /* which has another base */
 }
 
-/* From 6.19: what has not run yet in the local queue of this CPU goes, too, unless a tick does it. */
-static __always_inline void put_back_local(void)
+/* When @due, what has not run yet in the local queue of this CPU goes, too. */
+static __always_inline void put_back_local(struct artis_cpu *c, bool due)
 {
-	if (!release && !put_back_lazy && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
-		scx_bpf_reenqueue_local_from_anywhere();
+	s32 nr = due ? scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) : 0;
+
+	if (nr > 0) {
+		c->stat[ARTIS_STAT_REENQUEUE] += nr;
+		if (release)
+			scx_bpf_reenqueue_local();
+		else
+			scx_bpf_reenqueue_local_from_anywhere();
+	}
 }
 
 /* A real-time task takes this CPU from the idle task, for which ops.select_cpu may have chosen it. */
@@ -29,7 +36,7 @@ static __noinline void rt_begins(struct artis_cpu *c, s32 cpu)
 {
 	if (!c->rt.in_rt) /* as a rule: no ops.update_idle while the kernel enables the scheduler */
 		rt_switch(c, cpu, true, scx_bpf_now());
-	put_back_local();
+	put_back_local(c, !release && !put_back_lazy); /* else at a tick */
 	if (release && c->kind == ARTIS_CPU_NRT && in_charge)
 		offer(c, cpu);
 }
@@ -101,8 +108,7 @@ static __always_inline void rt_tick(struct task_struct *p)
 	}
 	if (!in_charge || scx_bpf_now() - c->rt.since_ns < policy.put_back_ns)
 		return; /* to 6.12 a look at idle CPUs is an error before in_charge */
-	if (stays_local() && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
-		scx_bpf_reenqueue_local_from_anywhere();
+	put_back_local(c, stays_local());
 	if (release && c->held)
 		overtake(c);
 	if (unlikely(nr_groups > 1) && c->kind == ARTIS_CPU_NRT &&
@@ -130,6 +136,5 @@ void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
-	if (!c->held) /* else the local queue is empty */
-		scx_bpf_reenqueue_local();
+	put_back_local(c, !c->held); /* else the local queue is empty */
 }

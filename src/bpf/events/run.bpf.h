@@ -67,8 +67,6 @@ static __noinline void enqueue(struct task_struct *p, u64 enq_flags)
 
 	if (!t)
 		return;
-	if (enq_flags & SCX_ENQ_REENQ)
-		count(ARTIS_STAT_REENQUEUE);
 	if (unlikely(cpu_of(t->cpu)->beneath_pid == p->pid))
 		settle_beneath(p, t);
 	t->late = false;
@@ -279,7 +277,7 @@ void BPF_STRUCT_OPS(artis_stopping, struct task_struct *p, bool runnable)
 				scx_bpf_task_set_slice(p, 0); /* the kernel calls ops.enqueue */
 				count(ARTIS_STAT_REENQUEUE);
 			}
-			put_back_local();
+			put_back_local(c, !release && !put_back_lazy);
 		}
 	}
 	stops(p, c, cpu, runnable);

@@ -256,12 +256,10 @@ __noinline s32 pick_lower(struct task_struct *p __arg_trusted, struct artis_task
 
 static __always_inline void preempt(s32 cpu, u32 why)
 {
-	struct artis_cpu *c = cpu_of(cpu);
-
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	if (unlikely(can_put_back(cpu)))
 		scx_bpf_reenqueue_local_from_anywhere();
-	if (c->ext_running || c->beneath_pid)
+	if (cpu_of(cpu)->ext_running || cpu_of(cpu)->beneath_pid)
 		count(why);
 }
 
