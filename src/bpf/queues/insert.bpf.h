@@ -84,6 +84,7 @@ static __always_inline void join(struct task_struct *p, struct artis_task *t, u3
 	join_as_is(t, queue, where, woken);
 }
 
+/* Does an ext task run on @cpu, or wait there until a kernel thread ends? */
 static __always_inline bool runs_ext(s32 cpu)
 {
 	return cpu_of(cpu)->ext_running || can_put_back(cpu);

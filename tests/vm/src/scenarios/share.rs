@@ -94,9 +94,9 @@ const STALE_CALLBACK: &str = "at kernel/sched/sched.h:1806 ";
 const DEADLINE_DUTY_PCT: u32 = 25;
 /// In points, below an observer's figure or above the kernel's own account of the task; 0.1 to 0.4 were
 /// seen, and 25 where SCHED_DEADLINE is not counted. The observer counts from the context switch on;
-/// the kernel and the scheduler count from the wake-up that asked for it: where that comes from another
-/// CPU, `rq->clock` is not read again at the switch (rq_clock_skip_update(), kernel/sched/core.c). Under
-/// icount the CPU takes up to 0.8 ms to come to its turn, 1 to 5 points in 1 of 10 runs.
+/// the kernel and the scheduler count from the wake-up that asked for it, since `rq->clock` is not read
+/// again at such a switch (rq_clock_skip_update(), kernel/sched/core.c). Under icount up to 0.8 ms lie
+/// between them now and then, which is 1 to 4 points (2026-11-28).
 const DEADLINE_OFF_PCT: f64 = 1.0;
 /// For so long it is looked at.
 const DEADLINE_PERIODS: u32 = 200;
