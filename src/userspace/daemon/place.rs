@@ -4,12 +4,17 @@
 
 use nix::sched::{CpuSet as Affinity, sched_setaffinity};
 use nix::unistd::Pid;
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{Resource, getrlimit};
+use rustix::stdio::stdin;
 
 use super::setup::Setup;
 
 /// The nice value of the daemon's threads.
 pub const NICE: i32 = -20;
+/// There is room for so many open files at most from the beginning: 32 KiB of the kernel's memory.
+const FILES_MAX: u64 = 4096;
 
 /// Says what is unwise about the setup, and keeps all threads of the daemon off
 /// its RT CPUs. That ends with the daemon, so there is nothing to put back.
@@ -44,7 +49,8 @@ pub fn stay_on_nrt(setup: &Setup) {
 /// the load. Measured on 6.18 with 14 stressors and 160 tasks of hackbench for two NRT CPUs, in
 /// emulation: at nice 0 `ctl rt-cpus` took 9 to 18 s, at -20 2 to 7 s.
 ///
-/// Its memory stays: where the disk is busy, what it needs for the end would come late.
+/// Its memory stays: where the disk is busy, what it needs for the end would come late. So does the
+/// room for its files (see [`make_room_for_files`]).
 pub fn be_prompt() {
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
         log::warn!("cannot raise the daemon's own priority ({error}): it may stop late under load");
@@ -55,4 +61,17 @@ pub fn be_prompt() {
     if let Err(error) = locked {
         log::info!("the daemon's memory may be written out when memory is short: {error}");
     }
+    if let Err(error) = make_room_for_files() {
+        log::info!("the daemon may wait for the kernel's RCU thread to open a file: {error}");
+    }
+}
+
+/// The table of open files is enlarged now, to what the limit allows. Later the kernel would wait for a
+/// grace period of RCU, since threads share the table (kernel/fs/file.c, `expand_fdtable()`), and no
+/// grace period ends where real-time tasks hold all NRT CPUs. The table never shrinks.
+fn make_room_for_files() -> rustix::io::Result<()> {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(FILES_MAX).min(FILES_MAX);
+    let last = i32::try_from(limit).unwrap_or(i32::MAX) - 1;
+    drop(fcntl_dupfd_cloexec(stdin(), last)?);
+    Ok(())
 }

@@ -157,9 +157,9 @@ pub fn processes() -> Result<Vec<(i32, String)>> {
     Ok(fs::read_dir("/proc")?.flatten().filter_map(named).collect())
 }
 
-/// What /proc/PID/status tells of a process's memory: RssAnon is what is no file's, VmLck what is
-/// locked. KiB.
-pub fn memory_kb(pid: u32, field: &str) -> Result<u64> {
+/// A number of /proc/PID/status. Of memory, in KiB: RssAnon is what is no file's, VmLck what is locked.
+/// FDSize: places in the table of open files.
+pub fn status_number(pid: u32, field: &str) -> Result<u64> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| path.clone())?;
     let value = status.lines().find_map(|l| l.strip_prefix(field)?.strip_prefix(':'));

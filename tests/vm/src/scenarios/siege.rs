@@ -13,7 +13,7 @@ use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::besiege::{GROUP, METRICS};
 use crate::cpus::Cpus;
 use crate::figure::figure;
-use crate::guest::{PATIENCE, memory_kb, pause, run_time_ns, scx_state, until};
+use crate::guest::{PATIENCE, pause, run_time_ns, scx_state, status_number, until};
 use crate::load::Workers;
 use crate::occupancy::Occupancy;
 use crate::worker::{Kind, Spec};
@@ -86,7 +86,7 @@ fn siege(ctx: &Ctx, turns: u64) -> Result<Outcome> {
         let asked = Instant::now();
         told(ctx, &["set", "predict-c-us", &(2_000 + turn).to_string()], 0)?;
         let took = asked.elapsed().as_secs_f64();
-        memory.push(memory_kb(daemon.pid(), "RssAnon")?);
+        memory.push(status_number(daemon.pid(), "RssAnon")?);
         say(&format!("{rounds} rounds, ctl takes {took:.2} s; {} KiB", memory[memory.len() - 1]));
         ensure!(took <= ANSWER_MAX, "ctl took {took:.2} s");
         answered_s = answered_s.max(took);

@@ -17,7 +17,7 @@ use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
 use crate::daemon::{Daemon, Ended};
 use crate::figure::figure;
-use crate::guest::{self, PATIENCE, memory_kb, until};
+use crate::guest::{self, PATIENCE, status_number, until};
 use crate::kernel_log::{KernelLog, is_ejection};
 use crate::kernel_threads::Raised;
 use crate::load::{Load, Workers, mix};
@@ -139,7 +139,7 @@ impl Soak {
             own_kb: 0,
         };
         soak.look("in the beginning")?;
-        soak.own_kb = memory_kb(soak.daemon.pid(), "RssAnon")?;
+        soak.own_kb = status_number(soak.daemon.pid(), "RssAnon")?;
         Ok(soak)
     }
 
@@ -172,7 +172,7 @@ impl Soak {
             starts <= wanted,
             "the scheduler was started {starts} times, {wanted} are explained"
         );
-        ensure_flat(self.own_kb, memory_kb(self.daemon.pid(), "RssAnon")?)?;
+        ensure_flat(self.own_kb, status_number(self.daemon.pid(), "RssAnon")?)?;
         drop((self.workers, self.loads));
         self.daemon.finish()?;
         self.before.ensure_same()?;
@@ -220,21 +220,21 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     let Soak { before, daemon, mut loads, mut workers, .. } = soak;
     daemon.finish()?;
     let adopted: Vec<_> = (workers.len() - PRIORITIES.len()..workers.len()).collect();
-    let mut memory_kb_s = Vec::new();
+    let mut memory_kb = Vec::new();
     for turn in 1..=TIMES {
         let daemon = ctx.load(&["--adopt"])?;
         for i in &adopted {
             let expected = Policy { policy: EXT, ..Policy::new(libc::SCHED_FIFO, 0) };
             becomes(workers.pid(*i).cast_signed(), "it is adopted", expected)?;
         }
-        memory_kb_s.push(memory_kb(daemon.pid(), "RssAnon")?);
+        memory_kb.push(status_number(daemon.pid(), "RssAnon")?);
         daemon.signal(Signal::SIGKILL)?;
         let Ended { code, output } = daemon.ended()?;
         ensure!(code == -1, "in turn {turn} it had ended: {code}\n{output}");
         until("the scheduler is gone", PATIENCE, || Ok(guest::scx_state()? == "disabled"))?;
         look(&mut workers, WINDOW / 5.0, &format!("after SIGKILL {turn}"), turn == TIMES)?;
     }
-    ensure_flat(memory_kb_s[0], memory_kb_s[memory_kb_s.len() - 1])?;
+    ensure_flat(memory_kb[0], memory_kb[memory_kb.len() - 1])?;
     let ended = Daemon::run(&ctx.program, &["restore"])?;
     ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
     for (i, priority) in adopted.iter().zip(PRIORITIES) {
