@@ -118,7 +118,7 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 	u64 run_ns = p->se.sum_exec_runtime - t->exec_start_ns;
 
 	t->exec_start_ns = p->se.sum_exec_runtime;
-	t->vtime += artis_vtime_of(run_ns, t->inv_weight);
+	t->vtime += artis_vtime_of(&policy, run_ns, t->inv_weight);
 	if (c->attempts) { /* rare in a computing task: no call without */
 		struct artis_run run = { scx_bpf_now(), run_ns, c->first_attempt_ns, c->attempts };
 

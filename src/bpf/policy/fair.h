@@ -9,8 +9,10 @@
 #define ARTIS_WEIGHT_MIN 1
 #define ARTIS_WEIGHT_MAX 1000000
 #define ARTIS_INV_WEIGHT_SHIFT 20
-#define ARTIS_LEAD_LIGHT_MAX 5 /* longest lead of a light task, in leads at weight 100 */
-#define ARTIS_CLOCK_WEIGHT_MAX 5000 /* weight per CPU beyond which a clock gets no slower */
+/* Most virtual time of one run, in leads, and the weight per CPU beyond which a clock gets no slower:
+ * no task waits for more than 8 x 20 ms x 5000 / 100 = 8 s. After 10 s the kernel ends a scheduler. */
+#define ARTIS_RUN_LEADS_MAX 8
+#define ARTIS_CLOCK_WEIGHT_MAX 5000
 
 /* Is time @a before @b, modulo 2^64? */
 static inline bool artis_before(u64 a, u64 b)
@@ -26,8 +28,7 @@ static inline u64 artis_clamp(u64 value, u64 least, u64 most)
 /* Factor from run time to virtual time, ARTIS_INV_WEIGHT_SHIFT fraction bits. */
 static inline u32 artis_inv_weight(u32 weight)
 {
-	return (ARTIS_WEIGHT_DEFAULT << ARTIS_INV_WEIGHT_SHIFT) /
-	       (u32)artis_clamp(weight, ARTIS_WEIGHT_MIN, ~0U);
+	return (ARTIS_WEIGHT_DEFAULT << ARTIS_INV_WEIGHT_SHIFT) / (weight ?: ARTIS_WEIGHT_MIN);
 }
 
 /* Weight of a task in a cgroup: @weight x @cgroup_weight / 100, ARTIS_WEIGHT_MIN to _MAX. */
@@ -38,9 +39,10 @@ static inline u32 artis_weight_in(u32 weight, u32 cgroup_weight)
 }
 
 /* Virtual time of @run_ns, which is below 30 s. */
-static inline u64 artis_vtime_of(u64 run_ns, u32 inv_weight)
+static inline u64 artis_vtime_of(const struct artis_policy *policy, u64 run_ns, u32 inv_weight)
 {
-	return run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT;
+	return artis_clamp(run_ns * inv_weight >> ARTIS_INV_WEIGHT_SHIFT, 0,
+			   policy->lead_max_ns * ARTIS_RUN_LEADS_MAX);
 }
 
 /* Virtual time after a run: not behind @clock without end if the weight asks for more than a CPU. */
@@ -52,13 +54,11 @@ static inline u64 artis_vtime_ran(const struct artis_policy *policy, u64 vtime, 
 }
 
 /* Virtual time with which a task is queued: at most sleep_credit_ns behind @clock, and ahead by at
- * most lead_max_ns of run time (virtual time would favour light tasks, which age fast), but not by
- * more than ARTIS_LEAD_LIGHT_MAX x lead_max_ns, which bounds the wait of the lightest task. */
+ * most lead_max_ns of run time (virtual time would favour light tasks, which age fast). */
 static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime, u64 clock,
 				    u32 inv_weight)
 {
-	u64 latest = clock + artis_clamp(artis_vtime_of(policy->lead_max_ns, inv_weight), 0,
-					 policy->lead_max_ns * ARTIS_LEAD_LIGHT_MAX);
+	u64 latest = clock + artis_vtime_of(policy, policy->lead_max_ns, inv_weight);
 
 	return artis_before(latest, vtime) ? latest : artis_vtime_ran(policy, vtime, clock);
 }

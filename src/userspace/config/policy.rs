@@ -57,7 +57,7 @@ knobs! {
         "Virtual time (at nice 0) that a woken or evicted task must be behind to preempt";
     sleep_credit_us: us(0, 1_000_000), 3_000 => sleep_credit_ns,
         "Virtual time (at nice 0) that a sleeper may be behind when it wakes";
-    lead_max_us: us(0, 10_000_000), 20_000 => lead_max_ns,
+    lead_max_us: us(1_000, 10_000_000), 20_000 => lead_max_ns,
         "Virtual time (at nice 0) that a queued task may be ahead";
     put_back_us: us(100, 1_000_000), 2_000 => put_back_ns,
         "Time for which real-time tasks may hold a CPU before what waits for it is offered to others";

@@ -15,10 +15,8 @@ const PULSE_MIN: Duration = Duration::from_millis(10);
 
 /// The service manager, if there is one.
 pub struct Manager {
-    /// How often it wants a sign of life; `None`: it wants none.
-    period: Option<Duration>,
+    /// When it wants a sign of life.
     pulse: Receiver<Instant>,
-    is_ready: bool,
     has_ended: bool,
 }
 
@@ -29,7 +27,7 @@ impl Manager {
         let half = |asked: Duration| (asked / 2).max(PULSE_MIN);
         let period = sd_notify::watchdog_enabled().filter(|asked| !asked.is_zero()).map(half);
         let pulse = period.map_or_else(never, tick);
-        Self { period, pulse, is_ready: false, has_ended: false }
+        Self { pulse, has_ended: false }
     }
 
     /// When the run loop is to call [`Self::alive`].
@@ -37,17 +35,14 @@ impl Manager {
         self.pulse.clone()
     }
 
-    /// The run loop runs. Before it is ready nothing is said: that would start the manager's watch,
-    /// and loading takes as long as it takes, within TimeoutStartSec=.
+    /// The run loop runs. To be called after [`Self::ready`]: this starts the manager's watch, and
+    /// loading takes as long as it takes, within TimeoutStartSec=.
     pub fn alive(&self) {
-        if self.is_ready && self.period.is_some() {
-            tell(&[NotifyState::Watchdog]);
-        }
+        tell(&[NotifyState::Watchdog]);
     }
 
     /// The scheduler is in charge, or goes on after [`Self::reloading`].
-    pub fn ready(&mut self, status: &str) {
-        self.is_ready = true;
+    pub fn ready(&self, status: &str) {
         tell(&[NotifyState::Ready, NotifyState::Status(status)]);
     }
 

@@ -48,7 +48,7 @@ functions! {
     call_section = artis_call_section(class: u8, arg0: u64, arg1: u64, arg2: u64, poll_fds_max: u32) -> u32;
     inv_weight = artis_inv_weight(weight: u32) -> u32;
     weight_in = artis_weight_in(weight: u32, cgroup_weight: u32) -> u32;
-    vtime_of = artis_vtime_of(run_ns: u64, inv_weight: u32) -> u64;
+    vtime_of = artis_vtime_of(policy: &Policy, run_ns: u64, inv_weight: u32) -> u64;
     vtime_clamp = artis_vtime_clamp(policy: &Policy, vtime: u64, clock: u64, inv_weight: u32) -> u64;
     first_advance = artis_first_advance(policy: &Policy, vtime: u64, clock: u64) -> u64;
     reader_advance = artis_reader_advance(vtime: u64, clock: u64) -> u64;

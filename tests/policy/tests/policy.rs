@@ -50,8 +50,8 @@ fn call_classes() {
 
 #[test]
 fn weights() {
-    assert_eq!(vtime_of(MS, inv_weight(100)), MS);
-    assert_eq!(vtime_of(MS, inv_weight(50)), 2 * MS);
+    assert_eq!(vtime_of(&bounds(0, MS), MS, inv_weight(100)), MS);
+    assert_eq!(vtime_of(&bounds(0, MS), MS, inv_weight(50)), 2 * MS);
     assert_eq!(weight_in(100, 100), 100);
     assert_eq!(weight_in(100, 400), 400);
     assert_eq!(weight_in(10, 50), 5);
@@ -179,7 +179,7 @@ proptest! {
     /// Where one task runs alone, the clock moves as its virtual time: it gets no further ahead.
     #[test]
     fn alone_a_task_stays_with_its_clock(run_ns in 0u64..30_000_000_000, weight in 1u32..5_000) {
-        let vtime = vtime_of(run_ns, inv_weight(weight));
+        let vtime = vtime_of(&bounds(0, u64::MAX >> 3), run_ns, inv_weight(weight));
         let step = clock_step(run_ns, u64::from(weight), 1);
         // 20 fraction bits of the factor
         prop_assert!(vtime <= step && step - vtime <= run_ns / (1 << 20) + 1, "{vtime} {step}");
@@ -287,11 +287,11 @@ proptest! {
     }
 
     /// The lead is own run time: a task of weight 50 may be twice as far ahead in virtual time, the
-    /// lightest five times, and not more: it must get its turn.
+    /// lightest eight times, and not more: it must get its turn.
     #[test]
     fn lead_scales_with_weight(clock: u64, lead in 1u64..1_000_000_000) {
         let far = clock.wrapping_add(u64::MAX / 4);
-        for (weight, leads) in [(100, 1), (50, 2), (25, 4), (10, 5), (1, 5)] {
+        for (weight, leads) in [(100, 1), (50, 2), (25, 4), (10, 8), (1, 8)] {
             let latest = vtime_clamp(&bounds(0, lead), far, clock, inv_weight(weight));
             prop_assert_eq!(latest.wrapping_sub(clock), lead * leads);
         }
@@ -299,7 +299,16 @@ proptest! {
 
     #[test]
     fn heavier_tasks_age_slower(light in 1u32..10_000, more in 0u32..10_000, run_ns in 0u64..30_000_000_000) {
-        prop_assert!(vtime_of(run_ns, inv_weight(light + more)) <= vtime_of(run_ns, inv_weight(light)));
+        let aged = |weight| vtime_of(&bounds(0, u64::MAX >> 3), run_ns, inv_weight(weight));
+        prop_assert!(aged(light + more) <= aged(light));
+    }
+
+    /// However light a task is, or for how long it ran, one run keeps it waiting for a bounded time.
+    #[test]
+    fn a_run_ages_by_so_much_only(weight in 1u32..10_000, run_ns in 0u64..30_000_000_000, lead in 1u64..1_000_000_000) {
+        let aged = vtime_of(&bounds(0, lead), run_ns, inv_weight(weight));
+        let exact = run_ns * u64::from(inv_weight(weight)) >> 20;
+        prop_assert_eq!(aged, exact.min(8 * lead));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Every task gets to run, and gets its share.
 
+use std::time::Instant;
+
 use anyhow::{Context, Result, ensure};
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cgroup::Cgroup;
 use crate::cpus::Cpus;
-use crate::guest::{PATIENCE, pause, until};
+use crate::guest::{PATIENCE, pause, run_time_ns, until};
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
 
@@ -108,6 +110,9 @@ pub const WEIGHTS: Scenario = Scenario {
 /// Length of a measured phase, and of what comes before.
 const PHASE: f64 = 3.0;
 const SETTLE: f64 = 0.5;
+/// The longest wait of a task of nice 19 among twenty of nice 0, s: one tick of 4 ms ages it by 160 ms
+/// of a clock that twenty tasks on two CPUs have turn at a tenth. 4.0 where a tick ages it by 400 ms.
+const LIGHT_WAIT_MAX: f64 = 2.5;
 
 fn weights(ctx: &Ctx) -> Result<Outcome> {
     say("the kernel's default, to compare:");
@@ -128,6 +133,8 @@ fn weights(ctx: &Ctx) -> Result<Outcome> {
     }
     drop(ticks);
     daemon.ensure_loaded("after nice with ticks")?;
+    let wait = light(ctx)?;
+    ensure!(wait < LIGHT_WAIT_MAX, "a task of nice 19 waited for {wait:.2} s");
     let group = cgroups(ctx)?;
     daemon.ensure_loaded("after cpu.weight")?;
     // nice 10 has weight 110 to 1024 of nice 0; the scheduler sees 10 to 100. A scheduler that took
@@ -158,6 +165,25 @@ fn nice(ctx: &Ctx) -> Result<(f64, f64)> {
         shares("nice 0 to nice 10, NRT CPUs", r[..3].iter().sum(), r[4..7].iter().sum()),
         shares("nice 0 to nice 10, one RT CPU", r[3], r[7]),
     ))
+}
+
+/// The longest wait of a task of nice 19 among many, s.
+fn light(ctx: &Ctx) -> Result<f64> {
+    let spin = |nice| Spec::new(Kind::Spin).on(ctx.nrt).nice(nice);
+    let mut workers = Workers::start("light", (0..21).map(|i| spin(if i == 0 { 19 } else { 0 })))?;
+    workers.wait_begun()?;
+    let begun = Instant::now();
+    let (mut ran_ns, mut since, mut longest) = (0, begun, 0.0_f64);
+    while begun.elapsed().as_secs_f64() < 2.0 * LIGHT_WAIT_MAX {
+        let now_ns = run_time_ns(workers.pid(0))?;
+        if now_ns != ran_ns {
+            (ran_ns, since) = (now_ns, Instant::now());
+        }
+        longest = longest.max(since.elapsed().as_secs_f64());
+        pause(0.01);
+    }
+    say(&format!("  nice 19 among twenty of nice 0: waits for {longest:.2} s at most"));
+    Ok(longest)
 }
 
 /// Work of a heavy cgroup over that of a light one.
