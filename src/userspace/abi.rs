@@ -83,3 +83,22 @@ pub enum CallClass {
     /// clock_gettime and clock_getres: harmless for the kernel's own clocks, else endangering.
     HarmlessClock = bindings::artis_call_class_ARTIS_CALL_HARMLESS_CLOCK as u8,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::bindings::artis_cpu;
+
+    /// What others write shares no cache line with what a CPU reads on the way of a real-time task.
+    #[test]
+    fn the_lines_of_a_cpu_are_split_by_writer() {
+        let starts = [
+            offset_of!(artis_cpu, curr_order),
+            offset_of!(artis_cpu, own),
+            offset_of!(artis_cpu, rt),
+        ];
+        assert!(starts.is_sorted() && starts.iter().all(|at| at % 64 == 0), "{starts:?}");
+        assert_eq!((align_of::<artis_cpu>(), size_of::<artis_cpu>() % 64), (64, 0));
+    }
+}
