@@ -30,7 +30,7 @@ pub const HOGGED: Scenario = Scenario {
     what: "SCHED_FIFO 98 on all NRT CPUs: ctl is answered, tasks are adopted and put back, the end comes",
     scope: Scope::Both,
     boot: &[],
-    secs: 15,
+    secs: 30,
     host: Host::Alone,
     complaints: &[],
     run: hogged,

@@ -101,7 +101,7 @@ pub const WEIGHTS: Scenario = Scenario {
     what: "nice and cpu.weight show in the work that is done",
     scope: Scope::First,
     boot: &["--icount"],
-    secs: 14,
+    secs: 25,
     host: Host::Shared,
     complaints: &[],
     run: weights,
