@@ -307,7 +307,7 @@ proptest! {
     #[test]
     fn a_run_ages_by_so_much_only(weight in 1u32..10_000, run_ns in 0u64..30_000_000_000, lead in 1u64..1_000_000_000) {
         let aged = vtime_of(&bounds(0, lead), run_ns, inv_weight(weight));
-        let exact = run_ns * u64::from(inv_weight(weight)) >> 20;
+        let exact = (run_ns * u64::from(inv_weight(weight))) >> 20;
         prop_assert_eq!(aged, exact.min(8 * lead));
     }
 
