@@ -169,7 +169,7 @@ void BPF_STRUCT_OPS(artis_running, struct task_struct *p)
 	c->curr_pid = p->pid;
 	c->curr_rt1 = t->rt1;
 	c->movable = t->nrt_groups && !is_kernel_task(p);
-	set_makes_way(c, cpu, t->queue == ARTIS_QUEUE_CALM && !t->rt1);
+	set_makes_way(c, cpu, t);
 	if (t->slice_rt != (rt && t->queue == ARTIS_QUEUE_CALM) ||
 	    unlikely(c->gone >= ARTIS_GONE_EMPTY))
 		set_slice(p, t, cpu);
@@ -234,7 +234,7 @@ static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu
 	struct artis_task *t = task_of(p);
 
 	c->curr_rt1 = 0;
-	set_makes_way(c, cpu, false);
+	set_makes_way(c, cpu, NULL);
 	if (!t)
 		return;
 	settle(c, t, p);

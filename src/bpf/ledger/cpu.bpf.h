@@ -92,7 +92,7 @@ static __always_inline struct bpf_cpumask *mask_of(u32 group, u32 kind)
 	return mask_nr((kind == ARTIS_CPU_RT) * ARTIS_MASKS + group);
 }
 
-/* Those of them that run a calm task. */
+/* Those of them whose task makes way. */
 static __always_inline struct bpf_cpumask *calm_of(u32 group, u32 kind)
 {
 	return mask_nr((2 + (kind == ARTIS_CPU_RT)) * ARTIS_MASKS + group);
@@ -206,8 +206,7 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 	u32 group = queue == ARTIS_QUEUE_OWN ? group_of(where) : where;
 	struct artis_group *g = group_nr(group);
 	struct artis_clock *bound = &g->clock[ARTIS_QUEUE_BOUND];
-	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM];
-	struct artis_cpu *c;
+	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM], *clock;
 
 	if (!t)
 		return 0;
@@ -220,17 +219,11 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 			t->vtime += bound->vtime - clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
 	}
 	queue_leave(t);
-	if (queue == ARTIS_QUEUE_CALM) {
-		if (!__sync_fetch_and_add(&calm->weight, t->weight))
-			clock_begins(calm, bound->vtime + g->calm_offset);
-	} else if (queue == ARTIS_QUEUE_BOUND) {
-		if (!__sync_fetch_and_add(&bound->weight, t->weight))
-			clock_begins(bound, calm->vtime - g->calm_offset);
-	} else {
-		c = cpu_of(where);
-		if (!__sync_fetch_and_add(&c->own.weight, t->weight))
-			clock_begins(&c->own, bound->vtime + c->own_offset);
-	}
+	clock = clock_of(queue, where);
+	if (!__sync_fetch_and_add(&clock->weight, t->weight))
+		clock_begins(clock, queue == ARTIS_QUEUE_BOUND ?
+					    calm->vtime - g->calm_offset :
+					    bound->vtime + offset_of(queue, where));
 	t->queue = queue;
 	t->where = where;
 	t->group = group;

@@ -54,6 +54,12 @@ static __always_inline bool is_loose(const struct task_struct *p)
 	       bpf_cpumask_intersects(&p->cpus_mask, nrt);
 }
 
+/* Kernel threads and the daemon count as if they did not run: their work is short, even at nice -20. */
+static __always_inline bool has_share(const struct task_struct *p)
+{
+	return !is_kernel_task(p) && p->tgid != daemon_tgid;
+}
+
 /* Switched out in an RCU read-side section: rcu_note_context_switch(), kernel/rcu/tree_plugin.h.
  * The depth counts BPF's own sections, too. On PREEMPT_RT a holder of a spinlock is a reader. */
 static __always_inline bool is_rcu_reader(const struct task_struct *p)
@@ -126,7 +132,7 @@ static __always_inline void task_charge(struct artis_cpu *c, struct artis_task *
 	} else {
 		t->history.quiet_run_ns += run_ns;
 	}
-	if (!is_kernel_task(p)) /* which has no share */
+	if (has_share(p))
 		clock_run(t, run_ns);
 	t->vtime = artis_vtime_ran(&policy, t->vtime, clock_of(t->queue, t->where)->vtime);
 	if (unlikely(t->rt1) && artis_rt1_charge(&c->rt1, &policy, scx_bpf_now(), run_ns))
@@ -166,11 +172,10 @@ static void cgroup_note_weight(struct cgroup *cgrp, u32 weight)
 	__sync_fetch_and_add(&cgroup_gen, 1);
 }
 
-/* Kernel threads and the daemon count least: their work is short or bound, even at nice -20. */
 static void task_note_weight(const struct task_struct *p, struct artis_task *t, u32 weight)
 {
 	weight = artis_weight_in(weight, t->cgroup_weight);
-	t->weight = is_kernel_task(p) || p->tgid == daemon_tgid ? ARTIS_WEIGHT_MIN : weight;
+	t->weight = has_share(p) ? weight : ARTIS_WEIGHT_MIN;
 	t->inv_weight = artis_inv_weight(weight);
 }
 

@@ -18,11 +18,12 @@ struct artis_facts {
 	bool rt_forbidden; /* by the user */
 };
 
-/* May the task run on an RT CPU now? Never in the kernel, unless its affinity has RT CPUs only. */
+/* May the task run on an RT CPU now? Never in the kernel, unless its affinity has RT CPUs only. Calm
+ * tasks come last on NRT CPUs when RT CPUs serve them: not one that RT CPUs may not run. */
 static inline bool artis_may_use_rt(const struct artis_facts *f)
 {
-	if (!f->nrt_groups)
-		return true;
+	if (!f->nrt_groups || !f->rt_groups)
+		return !f->nrt_groups;
 	return f->calm && !f->inside && !f->kernel && !f->unsettled && !f->rt_forbidden;
 }
 

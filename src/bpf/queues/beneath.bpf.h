@@ -44,7 +44,7 @@ __noinline bool settle_beneath(struct task_struct *p __arg_trusted,
 	c->held = 0;
 	bpf_rcu_read_lock(); /* the program of the caller may sleep */
 	if (!c->ext_running)
-		set_makes_way(c, t->cpu, false);
+		set_makes_way(c, t->cpu, NULL);
 	bpf_rcu_read_unlock();
 	settle(c, t, p);
 	t->section = c->section;

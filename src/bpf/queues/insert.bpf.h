@@ -90,7 +90,7 @@ static __always_inline bool runs_ext(s32 cpu)
 	return cpu_of(cpu)->ext_running || can_put_back(cpu);
 }
 
-/* Does @cpu run a calm task far ahead of @order? Bound tasks soon make way by themselves. */
+/* Does @cpu run a preemptible task far ahead of @order? */
 static __always_inline bool is_far_ahead(s32 cpu, u64 order)
 {
 	struct artis_cpu *c = cpu_of(cpu);
@@ -173,8 +173,6 @@ __noinline s32 behind_for(struct task_struct *p __arg_trusted, struct artis_task
 	u64 order = common_order(order_of(t), t->queue, t->where);
 	s32 cpu = t->nrt_cpu;
 
-	if (!group_nr(group)->clock[ARTIS_QUEUE_CALM].weight)
-		return -EBUSY;
 	if (likely(t->nrt_groups) && group_of(cpu) == group && is_far_ahead(cpu, order))
 		return cpu;
 	cpu = pick_calm(p, group, t->nrt_groups ? ARTIS_CPU_NRT : ARTIS_CPU_RT);

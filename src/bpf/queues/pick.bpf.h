@@ -88,7 +88,7 @@ static __always_inline bool any_idle(const struct cpumask *of)
 	return any;
 }
 
-/* A CPU of @kind in @group that runs a calm NRT task and that @p may use, < 0: none. */
+/* A CPU of @kind in @group whose task makes way and that @p may use, < 0: none. */
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {
 	struct bpf_cpumask *of = calm_of(group, kind);
@@ -97,8 +97,11 @@ __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kin
 	return cpu < policy.nr_cpus ? (s32)cpu : -EBUSY;
 }
 
-static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, bool on)
+/* Notes whether @t (NULL: none) makes way if far ahead. Bound ones that may use RT CPUs soon do anyway. */
+static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, const struct artis_task *t)
 {
+	bool on = t && likely(!t->rt1) && t->queue != ARTIS_QUEUE_OWN &&
+		  (t->queue == ARTIS_QUEUE_CALM || unlikely(!t->rt_groups));
 	struct bpf_cpumask *of;
 
 	if (c->makes_way == on)

@@ -99,7 +99,7 @@ __noinline int keep(struct artis_cpu *c __arg_nonnull, s32 cpu, struct artis_tas
 	c->passed_ns[queue] = 0;
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
 	c->movable = t->nrt_groups && !is_kernel_task(prev);
-	set_makes_way(c, cpu, queue == ARTIS_QUEUE_CALM && !t->rt1);
+	set_makes_way(c, cpu, t);
 	set_slice(prev, t, cpu);
 	return 0;
 }

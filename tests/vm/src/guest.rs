@@ -141,10 +141,19 @@ pub fn cpu_ticks(cpu: u32) -> Result<(u64, u64)> {
 
 /// Time on a CPU of a task since it began, ns.
 pub fn run_time_ns(pid: u32) -> Result<u64> {
+    schedstat(pid, 0)
+}
+
+/// Time for which a task has waited for a CPU since it began, ns.
+pub fn wait_time_ns(pid: u32) -> Result<u64> {
+    schedstat(pid, 1)
+}
+
+fn schedstat(pid: u32, field: usize) -> Result<u64> {
     let path = format!("/proc/{pid}/schedstat");
     let text = line(&path)?;
-    let first = text.split_whitespace().next().with_context(|| path.clone())?;
-    first.parse().with_context(|| format!("{path}: '{text}'"))
+    let value = text.split_whitespace().nth(field).with_context(|| path.clone())?;
+    value.parse().with_context(|| format!("{path}: '{text}'"))
 }
 
 /// Id and name of each process; one that ends meanwhile has no name.

@@ -19,7 +19,7 @@ use crate::worker::{Kind, Spec};
 /// Catches: a scheduler that ends when a CPU goes or comes, or sends tasks to one that has gone; tasks
 /// that stay where nothing takes them any more, or that the CPU waits for, which then never goes; a
 /// CPU that comes back without its hooks, or not as the RT CPU that it was, or that takes tasks which
-/// enter the kernel there before it is one.
+/// enter the kernel there before it is one; a daemon whose own runs count against it.
 pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
@@ -90,6 +90,9 @@ fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     patient.wait_begun()?;
     let mut others = Workers::start("others", [Kind::Spin; 12].map(Spec::new))?;
     others.wait_begun()?;
+    let pid = daemon.pid();
+    let had = || Ok::<_, anyhow::Error>((guest::run_time_ns(pid)?, guest::wait_time_ns(pid)?));
+    let before = had()?;
     for _ in 0..QUEUED_TURNS {
         others.freeze(true)?;
         pause(0.1); // the patient ones run on each CPU
@@ -99,6 +102,12 @@ fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
         // before it is of a kind again, none of them runs there
         switch(ctx, daemon, cpu, true)?;
     }
+    let now = had()?;
+    let (ran_ms, waited_ms) = ((now.0 - before.0) / 1_000_000, (now.1 - before.1) / 1_000_000);
+    let what =
+        format!("the daemon, of nice -20, ran for {ran_ms} ms and waited for {waited_ms} ms");
+    ensure!(waited_ms < ran_ms, "{what}");
+    say(&what);
     Ok(())
 }
 
@@ -149,7 +158,7 @@ pub(super) fn switch(ctx: &Ctx, daemon: &mut Daemon, cpu: u32, online: bool) -> 
     let gone = if online { Cpus::default() } else { Cpus::one(cpu) };
     let wanted = (ctx.rt.without(gone), ctx.nrt.without(gone));
     let what = format!("RT CPUs {} and NRT CPUs {}", wanted.0, wanted.1);
-    until(&what, PATIENCE, || Ok(partition()? == wanted)).with_context(|| daemon.output())?;
+    until(&what, PATIENCE, || Ok(partition()? == wanted)).with_context(|| daemon.whereabouts())?;
     say(&format!("CPU {cpu} online={online}: {what}"));
     daemon.ensure_loaded("after hotplug")
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cgroup::Cgroup;
 use crate::cpus::Cpus;
-use crate::guest::{PATIENCE, pause, run_time_ns, until};
+use crate::guest::{PATIENCE, pause, run_time_ns, until, wait_time_ns};
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
 
@@ -95,7 +95,8 @@ fn least(who: &str, workers: &Workers, secs: f64) {
 
 /// Catches: weights that are read once, not at all, or the wrong way round;
 /// for a queue that several CPUs share, for that of one CPU, for cgroups. A task that goes
-/// on after a real-time task although its slice is over.
+/// on after a real-time task although its slice is over. One that may not use RT CPUs, and comes last
+/// for what others have there. A woken task that waits where no task may use RT CPUs.
 pub const WEIGHTS: Scenario = Scenario {
     name: "weights",
     what: "nice and cpu.weight show in the work that is done",
@@ -113,6 +114,11 @@ const SETTLE: f64 = 0.5;
 /// The longest wait of a task of nice 19 among twenty of nice 0, s: one tick of 4 ms ages it by 160 ms
 /// of a clock that twenty tasks on two CPUs have turn at a tenth. 4.0 where a tick ages it by 400 ms.
 const LIGHT_WAIT_MAX: f64 = 2.5;
+/// The least part of a CPU for a task of nice -20 beside tasks of nice 0, which have a 88th of its weight.
+/// 0.3 where it comes last for what other calm tasks have on RT CPUs.
+const HEAVY_MIN: f64 = 0.8;
+/// The longest mean wait of a woken task among four that compute, ms: a third of a slice.
+const WOKEN_WAIT_MAX: f64 = 1.0;
 
 fn weights(ctx: &Ctx) -> Result<Outcome> {
     say("the kernel's default, to compare:");
@@ -135,6 +141,10 @@ fn weights(ctx: &Ctx) -> Result<Outcome> {
     daemon.ensure_loaded("after nice with ticks")?;
     let wait = light(ctx)?;
     ensure!(wait < LIGHT_WAIT_MAX, "a task of nice 19 waited for {wait:.2} s");
+    let heavy = heavy(ctx)?;
+    ensure!(heavy > HEAVY_MIN, "a task of nice -20 has {heavy:.2} of a CPU");
+    let woken = woken(ctx)?;
+    ensure!(woken < WOKEN_WAIT_MAX, "a woken task waits for {woken:.2} ms");
     let group = cgroups(ctx)?;
     daemon.ensure_loaded("after cpu.weight")?;
     // nice 10 has weight 110 to 1024 of nice 0; the scheduler sees 10 to 100. A scheduler that took
@@ -184,6 +194,37 @@ fn light(ctx: &Ctx) -> Result<f64> {
     }
     say(&format!("  nice 19 among twenty of nice 0: waits for {longest:.2} s at most"));
     Ok(longest)
+}
+
+/// The part of a CPU that a calm task of nice -20 has on the NRT CPUs, where others enter the kernel;
+/// yet others may use the RT CPUs, too.
+fn heavy(ctx: &Ctx) -> Result<f64> {
+    let heavy = Spec::new(Kind::Spin).on(ctx.nrt).nice(-20);
+    let others = [[Kind::Call; 4], [Kind::Spin; 4], [Kind::Spin; 4]].into_iter().flatten();
+    let mut workers = Workers::start("heavy", [heavy].into_iter().chain(others.map(Spec::new)))?;
+    workers.wait_begun()?;
+    pause(SETTLE);
+    let (began, before_ns) = (Instant::now(), run_time_ns(workers.pid(0))?);
+    pause(PHASE);
+    let ran_ns = run_time_ns(workers.pid(0))? - before_ns;
+    let part = ran_ns as f64 / began.elapsed().as_nanos() as f64;
+    say(&format!("  nice -20 on NRT CPUs: {part:.2} of a CPU"));
+    Ok(part)
+}
+
+/// The mean wait of a task that sleeps again and again, all bound to the NRT CPUs, ms.
+fn woken(ctx: &Ctx) -> Result<f64> {
+    let kinds = [Kind::Sleep, Kind::Spin, Kind::Spin, Kind::Spin, Kind::Spin];
+    let mut workers = Workers::start("woken", kinds.map(|kind| Spec::new(kind).on(ctx.nrt)))?;
+    workers.wait_begun()?;
+    pause(SETTLE);
+    let had = || anyhow::Ok((wait_time_ns(workers.pid(0))?, workers.counts()[0]));
+    let before = had()?;
+    pause(PHASE);
+    let (waited_ns, times) = had()?;
+    let wait = (waited_ns - before.0) as f64 / (times - before.1) as f64 / 1e6;
+    say(&format!("  woken among four that compute: waits for {wait:.2} ms"));
+    Ok(wait)
 }
 
 /// Work of a heavy cgroup over that of a light one.
