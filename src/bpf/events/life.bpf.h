@@ -202,7 +202,9 @@ int artis_set_partition(void *ctx)
 		struct artis_cpu *c = cpu_of(cpu);
 
 		group = group_of(cpu);
-		c->kind = policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)];
+		bpf_rcu_read_lock(); /* before ops.cpu_offline the kernel waits for readers */
+		c->kind = c->gone ? ARTIS_CPU_ABSENT : policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)];
+		bpf_rcu_read_unlock();
 		c->makes_way = 0; /* the masks of those that do are new */
 		take_power(c);
 		if (c->kind == ARTIS_CPU_ABSENT)
@@ -309,8 +311,10 @@ int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
 {
-	if (ret && is_step(idx, CPUHP_AP_ACTIVE))
+	if (ret && is_step(idx, CPUHP_AP_ACTIVE)) {
 		cpu_of(cpu)->gone = 0;
+		__sync_fetch_and_add(&hotplug_seq, 1);
+	}
 	return 0;
 }
 

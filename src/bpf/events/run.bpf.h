@@ -78,7 +78,7 @@ static __noinline void enqueue(struct task_struct *p, u64 enq_flags)
 		count(ARTIS_STAT_EXEMPT_MIGRATION_DISABLED);
 	f.inside = is_inside(t->section, woken);
 	queue = note_facts(&f, p, t);
-	if (unlikely(queue == ARTIS_QUEUE_OWN) || unlikely(is_dead()))
+	if (unlikely(queue == ARTIS_QUEUE_OWN) || unlikely(this_cpu()->gone == ARTIS_GONE_DEAD))
 		enqueue_own(p, t, cpu, enq_flags);
 	else
 		enqueue_group(p, t, &f, queue, enq_flags);

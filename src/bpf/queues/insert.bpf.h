@@ -90,17 +90,11 @@ static __always_inline bool runs_ext(s32 cpu)
 	return cpu_of(cpu)->ext_running || can_put_back(cpu);
 }
 
-/* Does @cpu run a preemptible task far ahead of @order? */
 static __always_inline bool is_far_ahead(s32 cpu, u64 order)
 {
 	struct artis_cpu *c = cpu_of(cpu);
 
 	return c->makes_way && runs_ext(cpu) && artis_preempts(&policy, order, c->curr_order);
-}
-
-static __always_inline bool is_dead(void)
-{
-	return this_cpu()->gone == ARTIS_GONE_DEAD;
 }
 
 /* For tasks that may run on @cpu only, for now or for good, or that a dead CPU wakes. */
@@ -112,7 +106,7 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	join(p, t, ARTIS_QUEUE_OWN, cpu, enq_flags & SCX_ENQ_WAKEUP);
 	/* not before EMPTY: tasks of the local queue keep from a dispatch. A kick by a dead CPU would
 	 * stay pending, and with it all later ones of that CPU, also when it has come back */
-	if (unlikely(c->gone >= ARTIS_GONE_EMPTY) || unlikely(is_dead())) {
+	if (unlikely(c->gone >= ARTIS_GONE_EMPTY || this_cpu()->gone == ARTIS_GONE_DEAD)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_nrt_ns, enq_flags);
 		return;
 	}
@@ -175,6 +169,8 @@ __noinline s32 behind_for(struct task_struct *p __arg_trusted, struct artis_task
 
 	if (likely(t->nrt_groups) && group_of(cpu) == group && is_far_ahead(cpu, order))
 		return cpu;
+	if (!group_nr(group)->clock[ARTIS_QUEUE_CALM].weight)
+		return -EBUSY;
 	cpu = pick_calm(p, group, t->nrt_groups ? ARTIS_CPU_NRT : ARTIS_CPU_RT);
 	return cpu >= 0 && is_far_ahead(cpu, order) ? cpu : -EBUSY;
 }

@@ -273,6 +273,6 @@ impl Drop for Daemon {
 fn text(log: &Path) -> String {
     let all = fs::read(log).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = all.lines().collect();
-    let from = lines.len().saturating_sub(60);
+    let from = lines.len().saturating_sub(400);
     lines[from..].iter().map(|l| format!("  scx_artis| {l}\n")).collect()
 }
