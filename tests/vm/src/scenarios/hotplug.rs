@@ -105,7 +105,7 @@ fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     let now = had()?;
     let (ran_ms, waited_ms) = ((now.0 - before.0) / 1_000_000, (now.1 - before.1) / 1_000_000);
     let what =
-        format!("the daemon, of nice -20, ran for {ran_ms} ms and waited for {waited_ms} ms");
+        format!("the daemon, of nice -10, ran for {ran_ms} ms and waited for {waited_ms} ms");
     ensure!(waited_ms < ran_ms, "{what}");
     say(&what);
     Ok(())
