@@ -196,12 +196,13 @@ fn light(ctx: &Ctx) -> Result<f64> {
     Ok(longest)
 }
 
-/// The part of a CPU that a calm task of nice -20 has on the NRT CPUs, where others enter the kernel;
-/// yet others may use the RT CPUs, too.
+/// The part of a CPU that a calm task of nice -20 has on the NRT CPUs, beside one that enters the kernel;
+/// others, of nice 0, may use the RT CPUs, too.
 fn heavy(ctx: &Ctx) -> Result<f64> {
-    let heavy = Spec::new(Kind::Spin).on(ctx.nrt).nice(-20);
-    let others = [[Kind::Call; 4], [Kind::Spin; 4], [Kind::Spin; 4]].into_iter().flatten();
-    let mut workers = Workers::start("heavy", [heavy].into_iter().chain(others.map(Spec::new)))?;
+    let heavy = [Kind::Spin, Kind::Call].map(|kind| Spec::new(kind).on(ctx.nrt).nice(-20));
+    let others = [[Kind::Call; 4], [Kind::Spin; 4], [Kind::Spin; 4], [Kind::Spin; 4]];
+    let others = others.into_iter().flatten().map(Spec::new);
+    let mut workers = Workers::start("heavy", heavy.into_iter().chain(others))?;
     workers.wait_begun()?;
     pause(SETTLE);
     let (began, before_ns) = (Instant::now(), run_time_ns(workers.pid(0))?);
