@@ -92,7 +92,7 @@ static __always_inline struct bpf_cpumask *mask_of(u32 group, u32 kind)
 	return mask_nr((kind == ARTIS_CPU_RT) * ARTIS_MASKS + group);
 }
 
-/* Those of them whose task makes way. */
+/* Those of them with a task that makes way. */
 static __always_inline struct bpf_cpumask *calm_of(u32 group, u32 kind)
 {
 	return mask_nr((2 + (kind == ARTIS_CPU_RT)) * ARTIS_MASKS + group);

@@ -160,7 +160,7 @@ __noinline s32 rt1_for(struct task_struct *p __arg_trusted, struct artis_task *t
 	return cpu;
 }
 
-/* A CPU of @group with a calm task far ahead of @p, < 0: none. */
+/* A CPU of @group with a task that makes way and is far ahead of @p, < 0: none. */
 __noinline s32 behind_for(struct task_struct *p __arg_trusted, struct artis_task *t __arg_nonnull,
 			  u32 group)
 {

@@ -88,7 +88,7 @@ static __always_inline bool any_idle(const struct cpumask *of)
 	return any;
 }
 
-/* A CPU of @kind in @group whose task makes way and that @p may use, < 0: none. */
+/* A CPU of @kind in @group with a task that makes way, and that @p may use, < 0: none. */
 __noinline s32 pick_calm(struct task_struct *p __arg_trusted, u32 group, u32 kind)
 {
 	struct bpf_cpumask *of = calm_of(group, kind);

@@ -11,8 +11,8 @@ use rustix::stdio::stdin;
 
 use super::setup::Setup;
 
-/// The nice value of the daemon's threads: nine times the weight of others. At -20 they had a 25th of the
-/// last NRT CPU beside a daemon that read what all tasks do.
+/// The nice value of the daemon's threads: nine times the weight of others. At -20 tasks that forked made
+/// no progress for 2 s beside it on the last NRT CPU (docs/decisions/0026-queues.md).
 pub const NICE: i32 = -10;
 /// There is room for so many open files at most from the beginning: 32 KiB of the kernel's memory.
 const FILES_MAX: u64 = 4096;

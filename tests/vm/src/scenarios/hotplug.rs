@@ -19,7 +19,7 @@ use crate::worker::{Kind, Spec};
 /// Catches: a scheduler that ends when a CPU goes or comes, or sends tasks to one that has gone; tasks
 /// that stay where nothing takes them any more, or that the CPU waits for, which then never goes; a
 /// CPU that comes back without its hooks, or not as the RT CPU that it was, or that takes tasks which
-/// enter the kernel there before it is one; a daemon whose own runs count against it.
+/// enter the kernel there before it is one; a daemon that waits because of what it ran.
 pub const HOTPLUG: Scenario = Scenario {
     name: "hotplug",
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
