@@ -90,7 +90,7 @@ fn privileges(ctx: &Ctx) -> Result<Outcome> {
     say("what is for others is not as urgent as the rest");
     let nice = nice_values(daemon.pid())?;
     for (name, nice) in &nice {
-        let wanted = if PATIENT.contains(&name.as_str()) { 0 } else { -20 };
+        let wanted = if PATIENT.contains(&name.as_str()) { 0 } else { -10 };
         ensure!(*nice == wanted, "the thread {name} has nice {nice}, not {wanted}");
     }
     for name in PATIENT {
