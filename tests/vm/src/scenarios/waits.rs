@@ -180,16 +180,18 @@ const TAKEOVERS: u32 = 3;
 const SERVER_ENDS_S: f64 = 1.5;
 
 fn fair_server(ctx: &Ctx) -> Result<Outcome> {
-    let sleepers = ctx.all().iter().map(|cpu| Spec::new(Kind::Sleep).on(Cpus::one(cpu)));
-    let mut sleepers = Workers::start("sleepers", sleepers)?;
-    sleepers.wait_begun()?;
+    // on each CPU: when one waits for its thread, another one's may run
+    let kinds = [Kind::Sleep, Kind::Thread, Kind::Thread];
+    let all = ctx.all().iter().flat_map(|cpu| kinds.map(|kind| Spec::new(kind).on(Cpus::one(cpu))));
+    let mut workers = Workers::start("waiting", all)?;
+    workers.wait_begun()?;
     for _ in 0..TAKEOVERS {
-        let before = sleepers.counts();
+        let before = workers.counts();
         let daemon = ctx.load(&[])?;
         pause(SERVER_ENDS_S);
         daemon.finish()?;
-        for (now, before) in sleepers.counts().iter().zip(&before) {
-            enough(now - before, 100, "naps")?;
+        for (now, before) in workers.counts().iter().zip(&before) {
+            enough(now - before, 100, "naps or threads")?;
         }
     }
     Ok(Outcome::Passed)
