@@ -27,11 +27,11 @@ pub const FORK_STORM_WAITS: Scenario = Scenario {
     run: fork_storm_waits,
 };
 
-/// A wait that nobody has to explain in emulation on a shared machine.
+/// A wait that needs no explanation in emulation on a shared machine.
 const HARMLESS: Duration = Duration::from_secs(1);
 /// Else, times the longest wait under the kernel's default.
 const FACTOR: u32 = 5;
-/// The storm comes in bursts: who computes alone in a lull is ahead of its share then.
+/// The storm comes in bursts: a task that computes alone in a lull is ahead of its share then.
 const BURSTS: u32 = 4;
 const BURST: f64 = 2.0;
 const LULL: f64 = 0.5;
@@ -69,7 +69,7 @@ fn freeze(workers: &Workers, loads: &[Load], on: bool) -> Result<()> {
 }
 
 /// The longest wait of each worker that ends in the next window or is under way at its end.
-fn longest(who: &str, workers: &Workers, loads: &[Load]) -> Result<Vec<Duration>> {
+fn longest(under: &str, workers: &Workers, loads: &[Load]) -> Result<Vec<Duration>> {
     pause(1.0);
     // what was before is over with the first unit of work
     all_move(workers)?;
@@ -87,7 +87,7 @@ fn longest(who: &str, workers: &Workers, loads: &[Load]) -> Result<Vec<Duration>
     let waits: Vec<Duration> = (0..workers.len())
         .map(|i| Duration::from_nanos(board.longest(i).load(Ordering::Relaxed)))
         .collect();
-    say(&format!("{who}: longest waits {waits:.2?}, work {work:?}"));
+    say(&format!("{under}: longest waits {waits:.2?}, work {work:?}"));
     Ok(waits)
 }
 
@@ -144,7 +144,7 @@ fn grace_periods(ctx: &Ctx) -> Result<Outcome> {
 }
 
 /// The longest of the grace periods that are waited for one after the other.
-fn longest_grace(who: &str) -> Result<Duration> {
+fn longest_grace(under: &str) -> Result<Duration> {
     let (began, mut all) = (Instant::now(), Vec::new());
     while began.elapsed() < GRACE_WINDOW {
         let one = Instant::now();
@@ -154,7 +154,10 @@ fn longest_grace(who: &str) -> Result<Duration> {
     all.sort_unstable();
     let longest = all.last().copied().unwrap_or_default();
     let median = all.get(all.len() / 2).copied().unwrap_or_default();
-    say(&format!("{who}: {} grace periods, median {median:.2?}, longest {longest:.2?}", all.len()));
+    say(&format!(
+        "{under}: {} grace periods, median {median:.2?}, longest {longest:.2?}",
+        all.len()
+    ));
     Ok(longest)
 }
 
