@@ -33,6 +33,8 @@ u32 era;
 u64 era_ns;
 /* the scheduler under test is in charge */
 u32 enabled;
+/* the kernel runs tasks without asking it */
+u32 bypass;
 
 extern const struct rq runqueues __ksym;
 
@@ -120,7 +122,7 @@ static void new_era(void)
 
 static bool settled(void)
 {
-	return enabled && rt_mask && bpf_ktime_get_ns() - era_ns > grace_ns;
+	return enabled && !bypass && rt_mask && bpf_ktime_get_ns() - era_ns > grace_ns;
 }
 
 static bool is_ours(struct sched_ext_ops *ops)
@@ -159,6 +161,22 @@ SEC("kprobe.multi/scx_*disable_workfn")
 int aud_ejected(struct pt_regs *ctx)
 {
 	enabled = 0;
+	return 0;
+}
+
+/* When the machine goes to sleep and wakes up, and when a scheduler begins and ends. The argument in
+ * question is the first, from 7.1 on behind the scheduler. */
+SEC("kprobe.multi/scx_*bypass")
+int aud_bypass(struct pt_regs *ctx)
+{
+	u64 first = PT_REGS_PARM1(ctx);
+	bool on = ((s64)first < 0 ? PT_REGS_PARM2(ctx) : first) & 1;
+
+	if (on)
+		__sync_fetch_and_add(&bypass, 1);
+	else if (bypass) /* else it began before this program was attached */
+		__sync_fetch_and_sub(&bypass, 1);
+	new_era();
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which trials run at once: one of those that need all of the host, and beside it one that takes what
-//! that leaves; two of these once there is none of the first. What takes very long gives way to
-//! no other, so it runs beside none that needs all of the host.
+//! that leaves; two of these once there is none of the first. What takes very long runs beside none
+//! that needs all of the host, and two of it at a time: one that needs the host waits for all of them.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ impl State {
         let fits = match lane {
             ALONE => self.running[ALONE] + self.running[LONG] == 0,
             REST => !alone || self.running[REST] == 0,
-            _ => !alone,
+            _ => self.running[ALONE] == 0 && (!alone || self.running[LONG] > 0),
         };
         let first = self.waiting.range((lane, 0)..).next() == Some(&trial);
         first && fits && self.running.iter().sum::<usize>() < AT_ONCE
@@ -119,6 +119,7 @@ mod tests {
         assert!(!state(&long, [1, 0, 0]).may_begin(long[0]));
         let both = [(ALONE, 0), (LONG, 1)];
         assert!(!state(&both, [0, 0, 1]).may_begin(both[0]));
-        assert!(!state(&both, [0, 0, 1]).may_begin(both[1]), "it would never be the other's turn");
+        assert!(state(&both, [0, 0, 1]).may_begin(both[1]), "half of the host would idle");
+        assert_eq!(both.map(|trial| state(&both, [0, 0, 0]).may_begin(trial)), [true, false]);
     }
 }

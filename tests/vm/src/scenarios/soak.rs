@@ -303,6 +303,8 @@ fn suspend(ctx: &Ctx) -> Result<Outcome> {
         // one that comes before it sleeps does not wake it
         guest::write(alarm, "+20")?;
         guest::write(state, "mem").context("it does not sleep")?;
+        let online = Cpus::online()?;
+        ensure!(online == ctx.all(), "only CPUs {online} came back from sleep {turn}");
         say(&format!("it has slept for the {turn}. time"));
         soak.look(&format!("after sleep {turn}"))?;
     }
