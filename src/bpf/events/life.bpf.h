@@ -219,8 +219,7 @@ int artis_set_partition(void *ctx)
 }
 
 /* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use, and
- * those of the run queue of a CPU that goes offline, which waits until it is empty, and does not
- * look again when another CPU has taken the last: balance_push(), kernel/sched/core.c. */
+ * those of the run queue of a CPU that goes offline, which waits until it is empty (balance_push()). */
 static __noinline void sweep(u32 queue, u32 group)
 {
 	const struct cpumask *nrt;
@@ -262,7 +261,7 @@ static __noinline void sweep_all(void)
 	}
 }
 
-/* Run by the daemon after artis_set_partition() if attached: requeues running and stuck tasks. */
+/* Run by the daemon after artis_set_partition() if attached, and while a CPU waits to be empty. */
 SEC("syscall")
 int artis_look_again(void *ctx)
 {
@@ -270,7 +269,9 @@ int artis_look_again(void *ctx)
 
 	sweep_all();
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (cpu_of(cpu)->kind != ARTIS_CPU_ABSENT && !cpu_of(cpu)->rt.in_rt)
+		if (cpu_of(cpu)->gone == ARTIS_GONE_EMPTY)
+			scx_bpf_kick_cpu(cpu, 0);
+		else if (cpu_of(cpu)->kind != ARTIS_CPU_ABSENT && !cpu_of(cpu)->rt.in_rt)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	return 0;
@@ -290,9 +291,8 @@ static __noinline void mask_out(u32 group, u32 cpu)
 
 #define is_step(idx, state) ((idx) == (int)bpf_core_enum_value(enum cpuhp_state, state))
 
-/* Before sched_cpu_deactivate(), kernel/sched/core.c, runs on @cpu: the kernel then dispatches there
- * no more and waits for a grace period, also for readers in the queue of the CPU, before
- * ops.cpu_offline. And before takedown_cpu(), kernel/cpu.c, which has it stop. */
+/* Before sched_cpu_deactivate(), kernel/sched/core.c: the kernel then dispatches on @cpu no more, and
+ * waits for readers in its queue. And before takedown_cpu(), kernel/cpu.c, which has it stop. */
 SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 {

@@ -313,6 +313,7 @@ impl Session {
         let classes = &mut self.classes;
         let seen = Seen::now().map_err(Failure::NotTaken);
         if seen.as_ref().is_ok_and(|seen| scheduler.leaves(&seen.machine.online)) {
+            scheduler.see_off();
             return Ok(false);
         }
         match seen.and_then(|seen| live::follow_cpus(setup, scheduler, classes, &seen)) {

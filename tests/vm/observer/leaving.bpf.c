@@ -2,7 +2,8 @@
 /*
  * What a CPU that goes offline must not have: a slice with an end for a thread of its own, since the
  * kernel then queues it on a CPU that no longer dispatches and goes idle; and a kick that it sent when it
- * took no more interrupts, since that stays pending, and with it all later ones of that CPU.
+ * took no more interrupts, since that stays pending, and with it all later ones of that CPU. And what it
+ * must stand: another CPU that takes a task of its run queue only when it waits for that to be empty.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -20,6 +21,11 @@ char _license[] SEC("license") = "GPL";
  * with an end of its slice */
 u64 nr_runs;
 u64 nr_sliced;
+/* for so long another CPU that wants the run queue of one that has gone through ops.cpu_offline is
+ * held up, ns, and how often it was */
+u64 slow_ns;
+u64 nr_slow;
+u32 deactivated;
 /* the CPU that pending_kick() looks at */
 u32 asked_cpu;
 
@@ -36,6 +42,48 @@ int BPF_PROG(goes_on, bool preempt, struct task_struct *prev, struct task_struct
 	__sync_fetch_and_add(&nr_runs, 1);
 	if (next->scx.slice != SCX_SLICE_INF)
 		__sync_fetch_and_add(&nr_sliced, 1);
+	return 0;
+}
+
+#define LOOKS (1 << 23) /* the most that an iterator does */
+
+static void spin(u64 ns)
+{
+	u64 until_ns = bpf_ktime_get_ns() + ns;
+	int i;
+
+	bpf_for(i, 0, LOOKS) {
+		if (bpf_ktime_get_ns() >= until_ns)
+			break;
+	}
+}
+
+/* Before ops.cpu_offline: others have time to take tasks. */
+SEC("fentry/scx_rq_deactivate")
+int BPF_PROG(deactivates, struct rq *rq)
+{
+	deactivated = rq->cpu + 1;
+	if (slow_ns)
+		spin(slow_ns / 4);
+	return 0;
+}
+
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(has_gone, unsigned int cpu, int state, int idx, int ret)
+{
+	if (idx == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_SCHED_WAIT_EMPTY))
+		deactivated = 0;
+	return 0;
+}
+
+/* Interrupts are off. */
+SEC("fentry/raw_spin_rq_lock_nested")
+int BPF_PROG(takes_lock, struct rq *rq)
+{
+	if (!slow_ns || rq->cpu + 1 != deactivated || bpf_get_smp_processor_id() == rq->cpu)
+		return 0;
+	__sync_fetch_and_add(&nr_slow, 1);
+	spin(slow_ns);
 	return 0;
 }
 

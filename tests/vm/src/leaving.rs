@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An observer of CPUs that go offline (observer/leaving.bpf.c).
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, bail, ensure};
 use libbpf_rs::ProgramInput;
 
@@ -48,6 +50,16 @@ impl Leaving {
         ensure!(runs > 0, "no thread of a CPU ran there after ops.cpu_offline");
         ensure!(sliced == 0, "{sliced} of {runs} times the slice of a leaving CPU's thread ends");
         Ok(runs)
+    }
+
+    /// From now on another CPU that takes a task from a CPU that goes offline does so `by` later. Returns
+    /// how often that was so.
+    ///
+    /// # Errors
+    /// When the observer has no memory.
+    pub fn slow_down(&mut self, by: Duration) -> Result<u64> {
+        self.bss()?.slow_ns = by.as_nanos().try_into()?;
+        Ok(self.bss()?.nr_slow)
     }
 
     fn bss(&mut self) -> Result<&mut skel::types::bss> {

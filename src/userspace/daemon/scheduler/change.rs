@@ -95,6 +95,14 @@ impl Scheduler<'_> {
         unsafe { AtomicU32::from_ptr(&mut data.hotplug_seq) }.load(Ordering::Acquire)
     }
 
+    /// Has a CPU that goes offline look once more whether its run queue is empty. It waits for that,
+    /// and is not told where another CPU has taken the last task (docs/decisions/0024-hotplug.md).
+    pub fn see_off(&self) {
+        if let Err(error) = look_again(&self.skel) {
+            log::warn!("a CPU may not go offline: {error:#}");
+        }
+    }
+
     fn topology(&self) -> Result<&artis_topology> {
         let data = self.skel.maps.data_topology_data.as_ref();
         Ok(&data.context("the BPF object has no topology")?.topology)

@@ -2,11 +2,12 @@
 //! CPUs that go and come.
 
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
-use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::control::partition;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
@@ -38,6 +39,8 @@ const WINDOW: f64 = 2.0;
 const TURNS: usize = 10;
 const QUEUED_TURNS: usize = 2;
 const LOOKS: u32 = 100;
+/// By so much a CPU is held up that takes a task of a leaving CPU: longer than that takes to wait.
+const LATE: Duration = Duration::from_millis(100);
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let mut leaving = Leaving::attach()?;
@@ -75,6 +78,7 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     unattended(ctx, &mut daemon)?;
     queued(ctx, &mut daemon)?;
+    taken_late(ctx, &mut daemon, &mut leaving)?;
     let runs = leaving.ensure_no_slice()?;
     say(&format!("threads of leaving CPUs ran there {runs} times"));
     daemon.finish()?;
@@ -109,6 +113,24 @@ fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     ensure!(waited_ms < ran_ms, "{what}");
     say(&what);
     Ok(())
+}
+
+/// Another CPU takes the last task of a CPU that goes offline when that waits for it already. The kernel
+/// does not tell it.
+fn taken_late(ctx: &Ctx, daemon: &mut Daemon, leaving: &mut Leaving) -> Result<()> {
+    let cpu = ctx.nrt.last()?;
+    let mut workers = Workers::start("taken", [Kind::Spin; 40].map(Spec::new))?;
+    workers.wait_begun()?;
+    for _ in 0..QUEUED_TURNS {
+        pause(0.2);
+        leaving.slow_down(LATE)?;
+        set_online(cpu, false)?;
+        leaving.slow_down(Duration::ZERO)?;
+        switch(ctx, daemon, cpu, true)?;
+    }
+    let late = leaving.slow_down(Duration::ZERO)?;
+    say(&format!("{late} tasks were taken from a leaving CPU {LATE:?} later"));
+    enough(late, 1, "tasks of a leaving CPU that were taken late")
 }
 
 /// An RT CPU comes back while the daemon is stopped, which makes the partition. Until then it is of
