@@ -165,7 +165,7 @@ int aud_ejected(struct pt_regs *ctx)
 }
 
 /* When the machine goes to sleep and wakes up, and when a scheduler begins and ends. The argument in
- * question is the first, from 7.1 on behind the scheduler. */
+ * question is the first, in newer kernels behind the scheduler. */
 SEC("kprobe.multi/scx_*bypass")
 int aud_bypass(struct pt_regs *ctx)
 {

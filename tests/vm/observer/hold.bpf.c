@@ -5,6 +5,7 @@
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
+#include "spin.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -14,20 +15,11 @@ extern void bpf_preempt_enable(void) __ksym;
 /* how long, ns */
 u64 hold_ns;
 
-/* the most that an iterator does */
-#define LOOKS (1 << 23)
-
 SEC("syscall")
 int hold(void *ctx)
 {
-	u64 until_ns = bpf_ktime_get_ns() + hold_ns;
-	int i;
-
 	bpf_preempt_disable();
-	bpf_for(i, 0, LOOKS) {
-		if (bpf_ktime_get_ns() >= until_ns)
-			break;
-	}
+	spin(hold_ns);
 	bpf_preempt_enable();
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include "spin.h"
 #include "tasks.h"
 
 char _license[] SEC("license") = "GPL";
@@ -21,8 +22,8 @@ char _license[] SEC("license") = "GPL";
  * with an end of its slice */
 u64 nr_runs;
 u64 nr_sliced;
-/* for so long another CPU that wants the run queue of one that has gone through ops.cpu_offline is
- * held up, ns, and how often it was */
+/* for so long another CPU is held up that wants the run queue of the one that is deactivated, ns, and how
+ * often one was; that CPU + 1, from before ops.cpu_offline until its run queue is empty */
 u64 slow_ns;
 u64 nr_slow;
 u32 deactivated;
@@ -43,19 +44,6 @@ int BPF_PROG(goes_on, bool preempt, struct task_struct *prev, struct task_struct
 	if (next->scx.slice != SCX_SLICE_INF)
 		__sync_fetch_and_add(&nr_sliced, 1);
 	return 0;
-}
-
-#define LOOKS (1 << 23) /* the most that an iterator does */
-
-static void spin(u64 ns)
-{
-	u64 until_ns = bpf_ktime_get_ns() + ns;
-	int i;
-
-	bpf_for(i, 0, LOOKS) {
-		if (bpf_ktime_get_ns() >= until_ns)
-			break;
-	}
 }
 
 /* Before ops.cpu_offline: others have time to take tasks. */

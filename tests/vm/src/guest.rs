@@ -97,7 +97,7 @@ pub fn preempt_rt() -> bool {
 /// When it has none.
 pub fn kernel() -> Result<(u32, u32)> {
     let release = nix::sys::utsname::uname()?.release().to_string_lossy().into_owned();
-    let mut numbers = release.split('.').map(str::parse);
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
         _ => bail!("what version is {release}?"),
