@@ -3,24 +3,25 @@
 //! none is fit. Fake clangs in a directory of their own stand for Debian's.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the wrapper where only the clangs of `versions` (name, version) exist.
+///
+/// Each is a link to one script: a script written here could not be executed (ETXTBSY) while a child
+/// that another test has forked holds the descriptor it was written by.
 fn run(versions: &[(&str, &str)]) -> Output {
     let dir = tempfile::tempdir().expect("a directory");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     symlink("/usr/bin/sed", dir.path().join("sed")).expect("linked");
     for (name, version) in versions {
         let path = dir.path().join(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("made");
-        let script = format!(
-            "#!/bin/sh\necho 'Debian clang version {version} (x)'\necho \"I am {name}: $*\"\n"
-        );
-        fs::write(&path, script).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+        symlink(root.join("tests/fixtures/clang"), &path).expect("linked");
+        fs::write(path.with_extension("version"), format!("{version}\n")).expect("written");
     }
-    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("build/bpf-clang"))
+    Command::new(root.join("build/bpf-clang"))
         .args(["--version", "-x"])
         .env("PATH", dir.path())
         .env("LLVM_DIR", dir.path())
@@ -37,9 +38,9 @@ fn chosen(versions: &[(&str, &str)]) -> String {
 #[test]
 fn the_newest_fit_one_is_taken_under_any_name() {
     let debian = [("clang", "14.0.6"), ("clang-18", "18.1.8"), ("clang-19", "19.1.7")];
-    assert!(chosen(&debian).contains("I am clang-19: --version -x"));
-    assert!(chosen(&[("clang-14", "14.0.6"), ("clang", "20.1.2")]).contains("I am clang:"));
-    assert!(chosen(&[("llvm-19/bin/clang", "19.1.7")]).contains("I am llvm-19/bin/clang:"));
+    assert!(chosen(&debian).contains("/clang-19: --version -x"));
+    assert!(chosen(&[("clang-14", "14.0.6"), ("clang", "20.1.2")]).contains("/clang:"));
+    assert!(chosen(&[("llvm-19/bin/clang", "19.1.7")]).contains("/llvm-19/bin/clang:"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! directory as the kernel's.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,12 +35,15 @@ impl Kernel {
     }
 
     /// A scheduler that is this shell script; $d is the kernel's directory.
+    ///
+    /// The program is a link to the shell. One written here could not be executed (ETXTBSY) while
+    /// a child that another test has forked holds the descriptor it was written by.
     fn under(&self, script: &str) -> Under {
         let program = self.path("scx_fake");
-        let dir = self.0.path().display();
-        fs::write(&program, format!("#!/bin/sh\nd={dir}\n{script}\n")).expect("written");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
-        Under { title: "scx_fake".into(), command: Some(vec![program.display().to_string()]) }
+        symlink("/bin/sh", &program).expect("linked");
+        let script = format!("d={}\n{script}\n", self.0.path().display());
+        let command = vec![program.display().to_string(), "-c".into(), script];
+        Under { title: "scx_fake".into(), command: Some(command) }
     }
 
     fn schedulers(&self) -> Schedulers {
