@@ -217,14 +217,11 @@ SEC("syscall")
 int artis_change_get(struct artis_change *args)
 {
 	struct task_struct *p = named_task(args);
-	struct artis_change c;
 	bool found;
 
 	if (!p)
 		return -ENOENT;
-	found = get_change((u64)p, args->tid, &c);
-	if (found)
-		__builtin_memcpy(args, &c, sizeof(c));
+	found = get_change((u64)p, args->tid, args);
 	bpf_task_release(p);
 	return found ? 0 : -ENOENT;
 }

@@ -40,26 +40,25 @@ static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attemp
 		attempted(c, cause);
 }
 
-/* A call that may be harmless, or one of a real-time task, which nothing keeps from entering the kernel. */
-static __noinline int note_other_call(struct artis_cpu *c, struct pt_regs *regs, u64 nr)
+/* Is a call that may be harmless an attempt? Or one of a real-time task, which nothing keeps from
+ * entering the kernel. */
+static __noinline bool is_other_attempt(struct artis_cpu *c, struct pt_regs *regs, u64 nr)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	u32 section;
 
 	if (!c->ext_running &&
 	    (likely(!c->loose_ns) || c->kind != ARTIS_CPU_RT || !is_realtime(p) || !is_loose(p)))
-		return 0;
+		return false;
 	section = section_of_call(p, nr, regs);
 	if (!c->ext_running) {
 		c->loose_calls += section == ARTIS_SECTION_CALL;
-		return 0;
+		return false;
 	}
 	c->door = ARTIS_SECTION_NONE; /* from user mode: no fault or signal is handled */
-	if (section == ARTIS_SECTION_CALL)
-		attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)nr + 1);
-	else if (unlikely(c->section_since_ns)) /* the call before has returned */
-		body_ended(c);
-	return 0;
+	if (section != ARTIS_SECTION_CALL && unlikely(c->section_since_ns))
+		body_ended(c); /* the call before has returned */
+	return section == ARTIS_SECTION_CALL;
 }
 
 SEC("tp_btf/sys_enter")
@@ -67,12 +66,11 @@ int BPF_PROG(artis_sys_enter, struct pt_regs *regs, long id)
 {
 	struct artis_cpu *c = this_cpu();
 
-	if (likely(c->ext_running && is_endangering(id))) {
+	if (likely(c->ext_running && is_endangering(id)))
 		c->door = ARTIS_SECTION_NONE;
-		attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)id + 1);
-	} else {
-		note_other_call(c, regs, id);
-	}
+	else if (!is_other_attempt(c, regs, id))
+		return 0;
+	attempts(c, ARTIS_STAT_ATTEMPT_CALL, (u32)id + 1);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 static __always_inline void task_begins(struct task_struct *p, struct artis_task *t, u32 weight)
 {
 	task_note_weight(p, t, weight);
-	task_note_affinity(t, p->cpus_ptr);
+	note_affinity(p, t);
 	t->queue = ARTIS_QUEUE_BOUND;
 	t->where = t->group = group_of(t->nrt_cpu);
 	t->vtime = clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
@@ -92,7 +92,7 @@ void BPF_STRUCT_OPS(artis_set_cpumask, struct task_struct *p, const struct cpuma
 	if (!t || bpf_cpumask_weight(cpumask) != p->nr_cpus_allowed)
 		return;
 	settle_beneath(p, t);
-	task_note_affinity(t, cpumask);
+	note_affinity(p, t);
 	if (unlikely(t->rt1))
 		tell_news(p, ARTIS_NEWS_AFFINITY);
 }
@@ -167,7 +167,7 @@ static __noinline int mask_create(u32 nr)
 	if (!mask)
 		return -ENOMEM;
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == kind &&
+		if (policy.cpu_kind[cpu & (ARTIS_MAX_CPUS - 1)] == kind && !cpu_of(cpu)->gone &&
 		    (group == ARTIS_MASKS_ALL || group_of(cpu) == group))
 			bpf_cpumask_set_cpu(cpu, mask);
 	}
@@ -218,47 +218,12 @@ int artis_set_partition(void *ctx)
 	return 0;
 }
 
-/* Moves tasks of @queue of @group that no CPU takes to the local queue of a CPU they may use, and
- * those of the run queue of a CPU that goes offline, which waits until it is empty (balance_push()). */
-static __noinline void sweep(u32 queue, u32 group)
-{
-	const struct cpumask *nrt;
-	struct task_struct *p;
-	u32 cpu, kind;
-
-	bpf_rcu_read_lock();
-	nrt = nrt_mask();
-	if (!nrt)
-		goto out;
-	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
-		struct bpf_cpumask *takers;
-
-		kind = bpf_cpumask_intersects(p->cpus_ptr, nrt) ? ARTIS_CPU_NRT : ARTIS_CPU_RT;
-		takers = mask_of(group, kind);
-		if (takers && bpf_cpumask_intersects(p->cpus_ptr, cast_mask(takers)) &&
-		    (kind == ARTIS_CPU_NRT || queue == ARTIS_QUEUE_CALM) &&
-		    likely(!cpu_of(cpu_of_task(p))->gone))
-			continue;
-		cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
-		if (cpu >= policy.nr_cpus)
-			cpu = bpf_cpumask_any_distribute(p->cpus_ptr);
-		if (cpu >= policy.nr_cpus ||
-		    !scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0))
-			continue;
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE); /* not by the kernel on its own run queue */
-	}
-out:
-	bpf_rcu_read_unlock();
-}
-
 static __noinline void sweep_all(void)
 {
 	u32 group;
 
-	bpf_for(group, 0, nr_groups) {
-		sweep(ARTIS_QUEUE_BOUND, group);
-		sweep(ARTIS_QUEUE_CALM, group);
-	}
+	bpf_for(group, 0, nr_groups)
+		sweep(group);
 }
 
 /* Run by the daemon after artis_set_partition() if attached, and while a CPU waits to be empty. */
@@ -277,16 +242,19 @@ int artis_look_again(void *ctx)
 	return 0;
 }
 
-static __noinline void mask_out(u32 group, u32 cpu)
+/* @cpu is of no partition any more. */
+static __noinline void leave_partition(s32 cpu)
 {
+	struct bpf_cpumask *mask;
 	u32 i;
 
-	bpf_for(i, 0, 4) {
-		struct bpf_cpumask *mask = mask_nr(i * ARTIS_MASKS + group);
-
+	bpf_for(i, 0, 8) {
+		mask = mask_nr(i / 2 * ARTIS_MASKS + (i & 1 ? group_of(cpu) : ARTIS_MASKS_ALL));
 		if (mask)
 			bpf_cpumask_clear_cpu(cpu, mask);
 	}
+	cpu_of(cpu)->kind = ARTIS_CPU_ABSENT;
+	partition_gen++;
 }
 
 #define is_step(idx, state) ((idx) == (int)bpf_core_enum_value(enum cpuhp_state, state))
@@ -296,13 +264,24 @@ static __noinline void mask_out(u32 group, u32 cpu)
 SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 {
+	const struct cpumask *nrt = nrt_mask();
+	struct bpf_cpumask *of;
+
 	if (target >= idx)
 		return 0;
 	if (is_step(idx, CPUHP_TEARDOWN_CPU))
 		cpu_of(cpu)->gone = ARTIS_GONE_DEAD;
 	if (!is_step(idx, CPUHP_AP_ACTIVE))
 		return 0;
+	if (nrt && is_nrt_cpu(cpu) && bpf_cpumask_weight(nrt) == 1) {
+		scx_bpf_exit(0, "the last NRT CPU goes offline");
+		return 0;
+	}
 	cpu_of(cpu)->gone = ARTIS_GONE_LEAVES;
+	leave_partition(cpu);
+	of = mask_of(group_of(cpu), ARTIS_CPU_NRT);
+	if (of && bpf_cpumask_empty(cast_mask(of)))
+		orphans = group_of(cpu) + 1;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT); /* ops.dispatch empties the queue */
 	return 0;
 }
@@ -313,6 +292,7 @@ int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
 {
 	if (ret && is_step(idx, CPUHP_AP_ACTIVE)) {
 		cpu_of(cpu)->gone = 0;
+		orphans = 0;
 		__sync_fetch_and_add(&hotplug_seq, 1);
 	}
 	return 0;
@@ -320,24 +300,16 @@ int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
 
 void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 {
-	const struct cpumask *nrt = nrt_mask();
 	u32 other;
 
-	/* else no partition is left: the daemon ends */
-	if (!nrt || !is_nrt_cpu(cpu) || bpf_cpumask_weight(nrt) != 1) {
-		mask_out(ARTIS_MASKS_ALL, cpu);
-		mask_out(group_of(cpu), cpu);
-		cpu_of(cpu)->kind = ARTIS_CPU_ABSENT;
-		partition_gen++;
-	}
+	leave_partition(cpu); /* the daemon may have made one meanwhile */
 	empty_own(cpu);
 	cpu_of(cpu)->gone = ARTIS_GONE_EMPTY;
 	sweep_all();
+	orphans = 0;
 	/* a kick of @cpu since it became inactive was in vain */
-	bpf_for(other, 0, policy.nr_cpus) {
-		if (cpu_of(other)->kind != ARTIS_CPU_ABSENT && group_of(other) == group_of(cpu))
-			scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
-	}
+	bpf_for(other, 0, policy.nr_cpus)
+		scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
 	__sync_fetch_and_add(&hotplug_seq, 1);
 }
 

@@ -68,14 +68,16 @@ static __always_inline bool is_rcu_reader(const struct task_struct *p)
 	       p->rcu_read_unlock_special.b.blocked;
 }
 
-static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
+/* Global: verified once in each program. Returns 0. */
+__noinline int note_affinity(struct task_struct *p __arg_trusted,
+			     struct artis_task *t __arg_nonnull)
 {
-	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
+	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask(), *mask = p->cpus_ptr;
 	u64 nrt_groups = 0, rt_groups = 0;
 	u32 group, cpu;
 
 	if (!nrt || !rt)
-		return;
+		return 0;
 	bpf_for(group, 0, nr_groups) {
 		struct bpf_cpumask *of = mask_of(group, ARTIS_CPU_NRT);
 
@@ -91,23 +93,16 @@ static void task_note_affinity(struct artis_task *t, const struct cpumask *mask)
 	t->rt_all = bpf_cpumask_subset(rt, mask);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
 	if (bpf_cpumask_test_cpu(t->nrt_cpu, mask) && is_nrt_cpu(t->nrt_cpu))
-		return;
+		return 0;
 	cpu = bpf_cpumask_any_and_distribute(mask, nrt);
 	t->nrt_cpu = cpu < policy.nr_cpus ? cpu : bpf_cpumask_first(nrt);
-}
-
-/* Global: verified once in each program. Returns 0. */
-__noinline int renote_affinity(struct task_struct *p __arg_trusted,
-			       struct artis_task *t __arg_nonnull)
-{
-	task_note_affinity(t, p->cpus_ptr);
 	return 0;
 }
 
 static __always_inline void note_partition(struct task_struct *p, struct artis_task *t)
 {
 	if (unlikely(t->partition_gen != partition_gen))
-		renote_affinity(p, t);
+		note_affinity(p, t);
 }
 
 /* Notes a run (policy/predict.h). Global: verified by itself, not with each caller. Returns 0. */

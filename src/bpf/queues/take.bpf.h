@@ -208,6 +208,44 @@ static __noinline void empty_own(s32 cpu)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 }
 
+/* Group + 1 whose last NRT CPU goes. Until no CPU queues a task there, which a grace period tells, its
+ * tasks have to go elsewhere: among them may be the thread that ends grace periods. */
+u32 orphans;
+
+/* Moves tasks of @group that no CPU takes to the local queue of a CPU they may use, and those of the run
+ * queue of a CPU that goes offline, which waits until it is empty (balance_push()). */
+__noinline int sweep(u32 group)
+{
+	const struct cpumask *nrt;
+	struct bpf_cpumask *takers;
+	struct task_struct *p;
+	u32 queue, cpu;
+	bool rt_only;
+
+	bpf_rcu_read_lock();
+	nrt = nrt_mask();
+	bpf_for(queue, ARTIS_QUEUE_BOUND, ARTIS_NR_QUEUES) {
+		bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
+			if (!nrt)
+				break;
+			rt_only = !bpf_cpumask_intersects(p->cpus_ptr, nrt);
+			takers = mask_of(group, rt_only ? ARTIS_CPU_RT : ARTIS_CPU_NRT);
+			if (takers && bpf_cpumask_intersects(p->cpus_ptr, cast_mask(takers)) &&
+			    (!rt_only || queue == ARTIS_QUEUE_CALM) &&
+			    likely(!cpu_of(cpu_of_task(p))->gone))
+				continue;
+			cpu = rt_only ? bpf_cpumask_any_distribute(p->cpus_ptr) :
+					bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
+			if (cpu < policy.nr_cpus &&
+			    scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0))
+				scx_bpf_kick_cpu(cpu,
+						 SCX_KICK_IDLE); /* not by the kernel on its own */
+		}
+	}
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
 void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct artis_cpu *c = cpu_of(cpu);
@@ -223,6 +261,8 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		empty_own(cpu);
 		c->gone = ARTIS_GONE_EMPTY;
 	}
+	if (unlikely(orphans))
+		sweep(orphans - 1);
 	if (release) {
 		if (c->held && goes_on(c, cpu))
 			return;

@@ -264,10 +264,7 @@ static __noinline void tally_rt_ends(struct artis_cpu *c, s32 cpu, struct task_s
 	/* as the kernel accounts it, without interrupts; exec_start_ns may be stale */
 	ran_ns = p->se.sum_exec_runtime - t->exec_start_ns;
 	held_ns = now_ns - t->run_since_ns;
-	if (ran_ns > held_ns)
-		ran_ns = held_ns;
-	if ((s64)ran_ns > 0)
-		s->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns;
+	s->run_ns[c->kind == ARTIS_CPU_RT] += ran_ns < held_ns ? ran_ns : held_ns;
 	tell_run(cpu, p, t, true, now_ns);
 }
 

@@ -12,7 +12,7 @@ use super::CpuSet;
 pub const SYSFS_CPU: &str = "/sys/devices/system/cpu";
 
 /// Which CPUs there are and which of them share a core.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// CPUs that the kernel may ever bring up.
     pub possible: CpuSet,

@@ -50,6 +50,11 @@ impl ExitReport {
         self.kind <= ScxExitKind::Unreg as i32
     }
 
+    /// Did the BPF side end it? It does so for one reason: the last NRT CPU goes offline.
+    pub fn lacks_nrt_cpu(&self) -> bool {
+        self.kind == ScxExitKind::UnregBPF as i32
+    }
+
     /// Did the watchdog find a runnable task that did not get to run?
     pub fn is_stall(&self) -> bool {
         self.kind == ScxExitKind::ErrorStall as i32

@@ -27,6 +27,7 @@ use super::starvation::Relief;
 use super::watcher::{self, Ticks, Watcher};
 use super::{fit_or_fail, kernel, live, place, rt_cpus, say_findings, wanted};
 use crate::cli::Opts;
+use crate::config::ConfigError;
 use crate::control::{self, Asked, Reply, Request};
 use crate::exit::Failure;
 use crate::feed::{self, Hub};
@@ -166,6 +167,11 @@ impl Session {
         // before the terminal is given back, which may take its time
         let given_back = given_back.and_then(|()| self.classes.end());
         self.output.end();
+        if report.lacks_nrt_cpu() {
+            given_back.unwrap_or_else(|error| log::error!("{error:#}"));
+            let online = setup.partition.rt.clone();
+            return Err(ConfigError::NoNrtCpu { online }.into());
+        }
         if !report.is_ours() {
             given_back.unwrap_or_else(|error| log::error!("{error:#}"));
             say(report.to_string().trim_end());

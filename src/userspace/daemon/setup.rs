@@ -46,7 +46,7 @@ pub struct Setup {
 }
 
 /// The machine as it is now.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its CPUs.
     pub machine: Machine,
@@ -61,6 +61,10 @@ impl Seen {
     /// # Errors
     /// When not even its CPUs can be read.
     pub fn now() -> Result<Self> {
+        settled(Self::read)
+    }
+
+    fn read() -> Result<Self> {
         let machine = Machine::read(Path::new(SYSFS_CPU))?;
         let layout = Layout::read().unwrap_or_else(|error| {
             log::warn!("caches and nodes are unknown, and taken for one of each: {error:#}");
@@ -68,6 +72,25 @@ impl Seen {
         });
         Ok(Self { machine, layout })
     }
+}
+
+/// Most readings of a machine whose CPUs come and go.
+const READINGS_MAX: usize = 10;
+
+/// Reads until two readings are the same, at most [`READINGS_MAX`] times.
+///
+/// As a CPU comes or goes the kernel writes the files of those that share a cache with it one after
+/// the other, so one reading may find a cache that has two lists of CPUs, and take it for two.
+fn settled<T: PartialEq>(mut read: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut last = read()?;
+    for _ in 1..READINGS_MAX {
+        let next = read()?;
+        if next == last {
+            break;
+        }
+        last = next;
+    }
+    Ok(last)
 }
 
 impl Setup {
@@ -97,5 +120,28 @@ impl Setup {
             ring_bytes: opts.output.ring_kb * 1024,
             libbpf: opts.libbpf.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_counts_when_the_next_is_the_same() {
+        for (readings, expected) in
+            [(vec![1, 1, 2], 1), (vec![1, 2, 2, 3], 2), (vec![1, 2, 1, 1], 1)]
+        {
+            let mut left = readings.clone().into_iter();
+            let read = || Ok(left.next().expect("no more are needed"));
+            assert_eq!(settled(read).expect("read"), expected, "{readings:?}");
+        }
+        let mut nr = 0;
+        let restless = settled(|| {
+            nr += 1;
+            Ok(nr)
+        });
+        assert_eq!(restless.expect("the last one"), READINGS_MAX);
+        assert!(settled(|| -> Result<u32> { anyhow::bail!("no sysfs") }).is_err());
     }
 }

@@ -171,7 +171,7 @@ fn stays_empty(workers: &mut Workers, cpu: u32) -> Result<()> {
 
 /// By an ordinary task, not by this real-time one: the CPU that goes may be the one that wakes it,
 /// when it takes no more interrupts.
-fn set_online(cpu: u32, online: bool) -> Result<()> {
+pub(super) fn set_online(cpu: u32, online: bool) -> Result<()> {
     let line = format!("echo {} > /sys/devices/system/cpu/cpu{cpu}/online", u8::from(online));
     let status = Command::new("sh").args(["-c", &line]).status()?;
     ensure!(status.success(), "{line}: {status}");

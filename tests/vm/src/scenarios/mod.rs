@@ -20,6 +20,7 @@ mod hog_kernel;
 mod hogged;
 mod hotplug;
 mod inside;
+mod last_cpu;
 mod lazy;
 mod loading;
 mod loose;
@@ -207,6 +208,7 @@ pub const ALL: &[Scenario] = &[
     siege::SIEGE_MINUTE,
     ejected::EJECTED,
     hotplug::HOTPLUG,
+    last_cpu::LAST_CPU,
     evictions::TASK_EVICTIONS,
     tally::TALLY,
     recording::RECORDING,

@@ -153,6 +153,7 @@ impl Soak {
         for load in &mut self.loads {
             load.ensure_runs()?;
         }
+        say(&format!("{} KiB {when}", status_number(self.daemon.pid(), "RssAnon")?));
         self.daemon.ensure_loaded(when)
     }
 
