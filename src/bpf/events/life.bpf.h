@@ -265,7 +265,6 @@ SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 {
 	const struct cpumask *nrt = nrt_mask();
-	struct bpf_cpumask *of;
 
 	if (target >= idx)
 		return 0;
@@ -279,10 +278,8 @@ int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 	}
 	cpu_of(cpu)->gone = ARTIS_GONE_LEAVES;
 	leave_partition(cpu);
-	of = mask_of(group_of(cpu), ARTIS_CPU_NRT);
-	if (of && bpf_cpumask_empty(cast_mask(of)))
-		orphans = group_of(cpu) + 1;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT); /* ops.dispatch empties the queue */
+	leaving = group_of(cpu) + 1;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT); /* for ops.dispatch, which empties queues */
 	return 0;
 }
 
@@ -292,7 +289,7 @@ int BPF_PROG(artis_cpu_left, unsigned int cpu, int state, int idx, int ret)
 {
 	if (ret && is_step(idx, CPUHP_AP_ACTIVE)) {
 		cpu_of(cpu)->gone = 0;
-		orphans = 0;
+		leaving = 0;
 		__sync_fetch_and_add(&hotplug_seq, 1);
 	}
 	return 0;
@@ -306,7 +303,7 @@ void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 	empty_own(cpu);
 	cpu_of(cpu)->gone = ARTIS_GONE_EMPTY;
 	sweep_all();
-	orphans = 0;
+	leaving = 0;
 	/* a kick of @cpu since it became inactive was in vain */
 	bpf_for(other, 0, policy.nr_cpus)
 		scx_bpf_kick_cpu(other, SCX_KICK_IDLE);

@@ -208,9 +208,9 @@ static __noinline void empty_own(s32 cpu)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 }
 
-/* Group + 1 whose last NRT CPU goes. Until no CPU queues a task there, which a grace period tells, its
- * tasks have to go elsewhere: among them may be the thread that ends grace periods. */
-u32 orphans;
+/* Group + 1 of a CPU that goes. Until no CPU queues a task for it, which a grace period tells, tasks that
+ * no other CPU takes from there have to leave: among them may be the thread that ends grace periods. */
+u32 leaving;
 
 /* Moves tasks of @group that no CPU takes to the local queue of a CPU they may use, and those of the run
  * queue of a CPU that goes offline, which waits until it is empty (balance_push()). */
@@ -236,10 +236,9 @@ __noinline int sweep(u32 group)
 				continue;
 			cpu = rt_only ? bpf_cpumask_any_distribute(p->cpus_ptr) :
 					bpf_cpumask_any_and_distribute(p->cpus_ptr, nrt);
-			if (cpu < policy.nr_cpus &&
+			if (cpu < policy.nr_cpus && /* the kernel kicks none for its own run queue */
 			    scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0))
-				scx_bpf_kick_cpu(cpu,
-						 SCX_KICK_IDLE); /* not by the kernel on its own */
+				scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		}
 	}
 	bpf_rcu_read_unlock();
@@ -261,8 +260,8 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		empty_own(cpu);
 		c->gone = ARTIS_GONE_EMPTY;
 	}
-	if (unlikely(orphans))
-		sweep(orphans - 1);
+	if (unlikely(leaving) && c->kind != ARTIS_CPU_RT)
+		sweep(leaving - 1);
 	if (release) {
 		if (c->held && goes_on(c, cpu))
 			return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The last NRT CPU of a group, or of the machine, goes offline.
+//! The last NRT CPU goes offline: of a group, of the tasks in its queue, of the machine.
 
 use anyhow::{Result, ensure};
 
@@ -11,44 +11,46 @@ use crate::guest;
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
 
-/// Catches: tasks of a group that wait for its NRT CPU when the kernel has it dispatch no more. It
+/// Catches: tasks that wait for an NRT CPU when the kernel has it dispatch no more. It
 /// waits for a grace period of RCU then, and the thread that ends one may be among these tasks; a
 /// daemon that does not end when no NRT CPU is left.
 pub const LAST_CPU: Scenario = Scenario {
     name: "last_cpu",
-    what: "the only NRT CPU of a socket goes and comes three times; that of the machine goes",
+    what: "NRT CPUs go and come that are the last one of a socket, of a task, and of the machine",
     scope: Scope::First,
     boot: &["--topology", "sockets=2"],
-    secs: 40,
+    secs: 60,
     host: Host::Shared,
     // of_machine()
     complaints: &["disabled (unregistered from BPF)"],
     run: last_cpu,
 };
 
-/// One of each socket; 0 and 2 are the NRT CPUs.
-const RT: Cpus = Cpus(0b1010);
+/// The CPU of the second socket that goes.
+const GOES: u32 = 2;
 const TURNS: usize = 3;
 const WINDOW: f64 = 2.0;
 
 fn last_cpu(ctx: &Ctx) -> Result<Outcome> {
-    of_group(&ctx.with_rt(RT)?)?;
+    // the only NRT CPU of its socket; to some tasks only the RT CPU is left
+    goes(&ctx.with_rt(Cpus(0b1010))?, Cpus(0b1100))?;
+    // CPU 3 takes from the same queue, but not these tasks
+    goes(&ctx.with_rt(Cpus(0b0010))?, Cpus(0b0101))?;
     of_machine(&ctx.with_rt(ctx.all().without(Cpus::one(3)))?)?;
     Ok(Outcome::Passed)
 }
 
-fn of_group(ctx: &Ctx) -> Result<()> {
+fn goes(ctx: &Ctx, bound_to: Cpus) -> Result<()> {
     let mut daemon = ctx.load(&[])?;
     use Kind::{Call, Fork, Sleep, Spin, Touch};
     let specs = [Spin, Spin, Spin, Spin, Call, Call, Sleep, Fork, Touch].map(Spec::new);
-    // of this socket only: the RT CPU is all that is left to them
-    let bound = [Spin, Call, Touch].map(|kind| Spec::new(kind).on(Cpus(0b1100)));
+    let bound = [Spin, Call, Call, Touch].map(|kind| Spec::new(kind).on(bound_to));
     let mut workers = Workers::start("last", specs.into_iter().chain(bound))?;
     workers.wait_begun()?;
     let seq = guest::enable_seq()?;
     for turn in 1..=TURNS {
         for online in [false, true] {
-            switch(ctx, &mut daemon, 2, online)?;
+            switch(ctx, &mut daemon, GOES, online)?;
         }
         workers.ensure_progress(WINDOW, &format!("after {turn} times"))?;
     }
