@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a CPU that goes offline must not have: a slice with an end for a thread of its own, since the
- * kernel then queues it on a CPU that no longer dispatches and goes idle; and a kick that it sent when it
- * took no more interrupts, since that stays pending, and with it all later ones of that CPU. And what it
- * must stand: another CPU that takes a task of its run queue only when it waits for that to be empty.
+ * kernel then queues it on a CPU that no longer dispatches and goes idle; a kick that it sent when it
+ * took no more interrupts, since that stays pending, and with it all later ones of that CPU; and tasks that
+ * other CPUs take from its run queue when it may wait for that to be empty, since nothing tells it.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -15,6 +15,7 @@
 char _license[] SEC("license") = "GPL";
 
 #define PF_IDLE_ 0x00000002
+#define TAKE_NS 25000000
 /* include/linux/irq_work.h, work that waits for its interrupt: IRQ_WORK_PENDING */
 #define IRQ_WORK_PENDING_ 1
 
@@ -22,11 +23,11 @@ char _license[] SEC("license") = "GPL";
  * with an end of its slice */
 u64 nr_runs;
 u64 nr_sliced;
-/* for so long another CPU is held up that wants the run queue of the one that is deactivated, ns, and how
- * often one was; that CPU + 1, from before ops.cpu_offline until its run queue is empty */
-u64 slow_ns;
-u64 nr_slow;
+/* how many tasks of its run queue others took, from before ops.cpu_offline until it was empty; that CPU
+ * + 1; how many CPUs have gone */
+u64 nr_taken;
 u32 deactivated;
+u64 nr_gone;
 /* the CPU that pending_kick() looks at */
 u32 asked_cpu;
 
@@ -51,27 +52,28 @@ SEC("fentry/scx_rq_deactivate")
 int BPF_PROG(deactivates, struct rq *rq)
 {
 	deactivated = rq->cpu + 1;
-	if (slow_ns)
-		spin(slow_ns / 4);
+	spin(TAKE_NS);
 	return 0;
 }
 
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(has_gone, unsigned int cpu, int state, int idx, int ret)
 {
-	if (idx == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_SCHED_WAIT_EMPTY))
+	if (idx == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_SCHED_WAIT_EMPTY)) {
+		nr_gone += deactivated == cpu + 1;
 		deactivated = 0;
+	}
 	return 0;
 }
 
-/* Interrupts are off. */
-SEC("fentry/raw_spin_rq_lock_nested")
-int BPF_PROG(takes_lock, struct rq *rq)
+/* What the CPU that goes pushes away it moves itself; a task that wakes up is TASK_WAKING. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(moves, struct task_struct *p, int to)
 {
-	if (!slow_ns || rq->cpu + 1 != deactivated || bpf_get_smp_processor_id() == rq->cpu)
-		return 0;
-	__sync_fetch_and_add(&nr_slow, 1);
-	spin(slow_ns);
+	u32 from = p->thread_info.cpu;
+
+	if (!p->__state && from + 1 == deactivated && bpf_get_smp_processor_id() != from)
+		__sync_fetch_and_add(&nr_taken, 1);
 	return 0;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An observer of CPUs that go offline (observer/leaving.bpf.c).
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, bail, ensure};
 use libbpf_rs::ProgramInput;
 
@@ -52,14 +50,19 @@ impl Leaving {
         Ok(runs)
     }
 
-    /// From now on another CPU that takes a task from a CPU that goes offline does so `by` later. Returns
-    /// how often that was so.
+    /// No CPU took a task from the run queue of one that went, when that may have waited for it to be
+    /// empty. Returns how many CPUs went.
     ///
     /// # Errors
-    /// When the observer has no memory.
-    pub fn slow_down(&mut self, by: Duration) -> Result<u64> {
-        self.bss()?.slow_ns = by.as_nanos().try_into()?;
-        Ok(self.bss()?.nr_slow)
+    /// When one did, or no CPU went.
+    pub fn ensure_none_taken(&mut self) -> Result<u64> {
+        let (taken, gone) = (self.bss()?.nr_taken, self.bss()?.nr_gone);
+        ensure!(gone > 0, "no CPU was seen to go");
+        ensure!(
+            taken == 0,
+            "{taken} tasks were taken from the run queues of {gone} CPUs that went"
+        );
+        Ok(gone)
     }
 
     fn bss(&mut self) -> Result<&mut skel::types::bss> {

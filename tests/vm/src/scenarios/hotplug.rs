@@ -2,12 +2,11 @@
 //! CPUs that go and come.
 
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
-use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::control::partition;
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
@@ -39,8 +38,6 @@ const WINDOW: f64 = 2.0;
 const TURNS: usize = 10;
 const QUEUED_TURNS: usize = 2;
 const LOOKS: u32 = 100;
-/// By so much a CPU is held up that takes a task of a leaving CPU: longer than that takes to wait.
-const LATE: Duration = Duration::from_millis(100);
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     let mut leaving = Leaving::attach()?;
@@ -78,15 +75,14 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     drop(workers);
     unattended(ctx, &mut daemon)?;
     queued(ctx, &mut daemon)?;
-    taken_late(ctx, &mut daemon, &mut leaving)?;
-    let runs = leaving.ensure_no_slice()?;
-    say(&format!("threads of leaving CPUs ran there {runs} times"));
+    let (runs, gone) = (leaving.ensure_no_slice()?, leaving.ensure_none_taken()?);
+    say(&format!("{gone} CPUs went, and threads of theirs ran there {runs} times meanwhile"));
     daemon.finish()?;
     Ok(Outcome::Passed)
 }
 
 /// A CPU goes offline while tasks that ran there last wait behind many of more weight. The kernel waits
-/// until they have left its run queue, and for good where another CPU has taken the last of them.
+/// until they have left its run queue, and for good where another CPU takes the last of them meanwhile.
 fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     let cpu = ctx.nrt.last()?;
     let mut patient =
@@ -113,28 +109,6 @@ fn queued(ctx: &Ctx, daemon: &mut Daemon) -> Result<()> {
     ensure!(waited_ms < ran_ms, "{what}");
     say(&what);
     Ok(())
-}
-
-/// Another CPU takes the last task of a CPU that goes offline when that waits for it already. The kernel
-/// does not tell it.
-fn taken_late(ctx: &Ctx, daemon: &mut Daemon, leaving: &mut Leaving) -> Result<()> {
-    let cpu = ctx.nrt.last()?;
-    let mut workers = Workers::start("taken", [Kind::Spin; 40].map(Spec::new))?;
-    workers.wait_begun()?;
-    // on 7.3 none of some fifty tasks that others took while the CPU went was of its run queue
-    let shows = guest::kernel()? < (7, 1);
-    let most = if shows { TURNS } else { 1 };
-    let (mut late, mut turns) = (0, 0);
-    while late < QUEUED_TURNS as u64 && turns < most {
-        pause(0.2);
-        leaving.slow_down(LATE)?;
-        set_online(cpu, false)?;
-        late = leaving.slow_down(Duration::ZERO)?;
-        switch(ctx, daemon, cpu, true)?;
-        turns += 1;
-    }
-    say(&format!("{late} tasks were taken from a leaving CPU {LATE:?} later"));
-    if shows { enough(late, 1, "tasks of a leaving CPU that were taken late") } else { Ok(()) }
 }
 
 /// An RT CPU comes back while the daemon is stopped, which makes the partition. Until then it is of
