@@ -20,7 +20,7 @@ pub const LAST_CPU: Scenario = Scenario {
     scope: Scope::First,
     boot: &["--topology", "sockets=2"],
     secs: 60,
-    host: Host::Shared,
+    host: Host::Alone,
     // of_machine()
     complaints: &["disabled (unregistered from BPF)"],
     run: last_cpu,
