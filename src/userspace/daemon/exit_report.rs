@@ -196,13 +196,15 @@ mod tests {
     fn ends_are_told_apart() {
         assert!(ExitReport::default().is_ours());
         assert!(ExitReport { kind: ScxExitKind::Unreg as i32, ..ExitReport::default() }.is_ours());
+        let by_bpf = ExitReport { kind: ScxExitKind::UnregBPF as i32, ..ExitReport::default() };
+        assert!(by_bpf.lacks_nrt_cpu() && !by_bpf.is_ours());
         let error = ExitReport {
             kind: ScxExitKind::ErrorBPF as i32,
             reason: "scx_bpf_error".into(),
             cpu: Some(3),
             ..ExitReport::default()
         };
-        assert!(!error.is_ours());
+        assert!(!error.is_ours() && !error.lacks_nrt_cpu());
         assert_eq!(error.headline(), "scx_bpf_error on CPU 3");
         let sysrq = ExitReport { kind: ScxExitKind::SysRq as i32, ..ExitReport::default() };
         assert!(sysrq.to_string().contains("SysRq-S"), "{sysrq}");

@@ -43,7 +43,7 @@ pub const SOAK_FORKS: Scenario =
     soak("soak_forks", "100,000 forks", 2_000, &[], |ctx| told(ctx, forks));
 /// Tasks that change their CPUs.
 pub const SOAK_AFFINITY: Scenario =
-    soak("soak_affinity", "600,000 changes of affinity", 1_000, &[], |ctx| told(ctx, affinity));
+    soak("soak_affinity", "600,000 changes of affinity", 1_200, &[], |ctx| told(ctx, affinity));
 /// The machine sleeps.
 pub const SOAK_SUSPEND: Scenario = Scenario {
     // beside another guest CPUs come back too late for the kernel ("failed to report alive state")
