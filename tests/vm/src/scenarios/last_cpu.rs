@@ -8,6 +8,7 @@ use super::{Ctx, Host, Outcome, Scenario, Scope};
 use crate::cpus::Cpus;
 use crate::daemon::Ended;
 use crate::guest;
+use crate::kernel_log::KernelLog;
 use crate::load::Workers;
 use crate::worker::{Kind, Spec};
 
@@ -21,11 +22,13 @@ pub const LAST_CPU: Scenario = Scenario {
     boot: &["--topology", "sockets=2"],
     secs: 60,
     host: Host::Alone,
-    // of_machine()
-    complaints: &["disabled (unregistered from BPF)"],
+    complaints: &[BY_BPF], // of_machine()
     run: last_cpu,
 };
 
+/// How the kernel tells that the scheduler ended itself: at once, before a task that may not run on RT
+/// CPUs has no CPU.
+const BY_BPF: &str = "disabled (unregistered from BPF)";
 /// The CPU of the second socket that goes.
 const GOES: u32 = 2;
 const TURNS: usize = 3;
@@ -64,9 +67,11 @@ fn of_machine(ctx: &Ctx) -> Result<()> {
     let daemon = ctx.load(&[])?;
     let mut workers = Workers::start("left", [Kind::Spin, Kind::Call, Kind::Sleep].map(Spec::new))?;
     workers.wait_begun()?;
+    let mut log = KernelLog::from_now()?;
     set_online(3, false)?;
     let Ended { code, output } = daemon.ended()?;
     ensure!(code == 2, "exit code {code}, 2 was expected\n{output}");
+    ensure!(log.drain().iter().any(|line| line.contains(BY_BPF)), "not by itself\n{output}");
     workers.ensure_progress(WINDOW, "when the scheduler is gone")?;
     set_online(3, true)
 }
