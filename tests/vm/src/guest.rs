@@ -91,19 +91,6 @@ pub fn preempt_rt() -> bool {
     nix::sys::utsname::uname().is_ok_and(|u| u.version().to_string_lossy().contains("PREEMPT_RT"))
 }
 
-/// Major and minor number of the kernel's version.
-///
-/// # Errors
-/// When it has none.
-pub fn kernel() -> Result<(u32, u32)> {
-    let release = nix::sys::utsname::uname()?.release().to_string_lossy().into_owned();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
-        _ => bail!("what version is {release}?"),
-    }
-}
-
 /// Polls until `done` says so; fails with `what` after `patience`.
 pub fn until(what: &str, patience: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();

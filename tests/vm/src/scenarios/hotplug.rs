@@ -25,7 +25,7 @@ pub const HOTPLUG: Scenario = Scenario {
     what: "an RT and an NRT CPU go offline and come back, and the scheduler stays in charge",
     scope: Scope::Everywhere,
     boot: &[],
-    secs: 70,
+    secs: 60,
     host: Host::Alone,
     // of 6.12 itself (docs/decisions/0024-hotplug.md): dl_server_stop() of a server that is stopped
     // already. The first is inlined into task_non_contending() and into inactive_task_timer()
