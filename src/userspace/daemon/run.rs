@@ -167,13 +167,12 @@ impl Session {
         // before the terminal is given back, which may take its time
         let given_back = given_back.and_then(|()| self.classes.end());
         self.output.end();
-        if report.lacks_nrt_cpu() {
-            given_back.unwrap_or_else(|error| log::error!("{error:#}"));
-            let online = setup.partition.rt.clone();
-            return Err(ConfigError::NoNrtCpu { online }.into());
-        }
         if !report.is_ours() {
             given_back.unwrap_or_else(|error| log::error!("{error:#}"));
+            if report.lacks_nrt_cpu() {
+                let online = setup.partition.rt.clone();
+                return Err(ConfigError::NoNrtCpu { online }.into());
+            }
             say(report.to_string().trim_end());
             return Err(Failure::Ejected(report.headline()));
         }
