@@ -30,7 +30,7 @@ impl Machine {
     /// siblings are unknown counts as one without SMT.
     pub fn read(dir: &Path) -> Result<Self> {
         let possible = read_list(&dir.join("possible"))?;
-        let online = read_list(&dir.join("online"))?;
+        let online = Self::online(dir)?;
         let smt_groups = online
             .iter()
             .filter_map(|cpu| {
@@ -41,6 +41,14 @@ impl Machine {
             })
             .collect();
         Ok(Self { possible, online, smt_groups })
+    }
+
+    /// Reads only which CPUs are up now, from sysfs at `dir`.
+    ///
+    /// # Errors
+    /// When `online` cannot be read or understood.
+    pub fn online(dir: &Path) -> Result<CpuSet> {
+        read_list(&dir.join("online"))
     }
 }
 

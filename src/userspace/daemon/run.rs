@@ -214,7 +214,7 @@ impl Session {
         let mut prev = None;
         let mut news_at = Instant::now();
         // unless none went or came while the scheduler was loaded
-        let mut hotplug_seq = Seen::now().is_ok_and(|seen| setup.is_of(&seen)).then_some(0);
+        let mut hotplug_seq = Seen::online().is_ok_and(|online| setup.is_of(&online)).then_some(0);
         while !scheduler.has_ended() {
             self.relief.turn();
             self.kernel_threads.turn(scheduler);
@@ -316,11 +316,11 @@ impl Session {
         setup: &mut Setup,
     ) -> Result<bool, Failure> {
         let classes = &mut self.classes;
-        let seen = Seen::now().map_err(Failure::NotTaken);
-        if seen.as_ref().is_ok_and(|seen| scheduler.leaves(&seen.machine.online)) {
+        if Seen::online().is_ok_and(|online| scheduler.leaves(&online)) {
             scheduler.see_off();
             return Ok(false);
         }
+        let seen = Seen::now().map_err(Failure::NotTaken);
         match seen.and_then(|seen| live::follow_cpus(setup, scheduler, classes, &seen)) {
             Ok(text) => self.output.tell(&text, "CPU hotplug"),
             Err(error @ Failure::NotTaken(_)) => {

@@ -64,6 +64,14 @@ impl Seen {
         settled(Self::read)
     }
 
+    /// Reads only which CPUs are online now.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    pub fn online() -> Result<CpuSet> {
+        Machine::online(Path::new(SYSFS_CPU))
+    }
+
     fn read() -> Result<Self> {
         let machine = Machine::read(Path::new(SYSFS_CPU))?;
         let layout = Layout::read().unwrap_or_else(|error| {
@@ -94,9 +102,9 @@ fn settled<T: PartialEq>(mut read: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 impl Setup {
-    /// Does the partition have just the CPUs that are online in `seen`?
-    pub fn is_of(&self, seen: &Seen) -> bool {
-        self.partition.rt.or(&self.partition.nrt) == seen.machine.online
+    /// Does the partition have just the CPUs in `online`?
+    pub fn is_of(&self, online: &CpuSet) -> bool {
+        self.partition.rt.or(&self.partition.nrt) == *online
     }
 
     /// What `opts`, `wanted` and this machine make.
