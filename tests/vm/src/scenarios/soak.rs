@@ -3,12 +3,14 @@
 //! of the kernel's log, which fails any scenario. All of it is told as figures, too, which a saved
 //! report has.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
+use procfs::process::Process;
 
 use super::adopt::becomes;
 use super::churn::storm;
@@ -93,16 +95,52 @@ fn look(workers: &mut Workers, secs: f64, when: &str, last: bool) -> Result<()> 
     looked
 }
 
+/// What a process has of memory that is no file's.
+struct Memory {
+    kb: u64,
+    /// The same by mapping, where there is any: address and name, KiB.
+    of: BTreeMap<String, u64>,
+}
+
+impl Memory {
+    fn now(pid: u32) -> Result<Self> {
+        let mut of = BTreeMap::new();
+        for map in Process::new(pid.cast_signed())?.smaps()? {
+            let kb = map.extension.map.get("Anonymous").map_or(0, |bytes| bytes / 1024);
+            if kb > 0 {
+                of.insert(format!("{:x} {:?}", map.address.0, map.pathname), kb);
+            }
+        }
+        Ok(Self { kb: status_number(pid, "RssAnon")?, of })
+    }
+
+    /// Tells which mappings have more than in `before`.
+    fn tell_more(&self, before: &Self) {
+        for (mapping, kb) in &self.of {
+            let had_kb = before.of.get(mapping).copied().unwrap_or(0);
+            if *kb > had_kb {
+                say(&format!("{mapping}: {had_kb} to {kb} KiB"));
+            }
+        }
+    }
+}
+
 /// Fails if memory grows: if the daemon has more at some time in the second half than it had at any in
 /// the first. What it does for the first time takes some, once.
-fn ensure_flat(samples_kb: &[u64]) -> Result<()> {
-    let (first, second) = samples_kb.split_at(samples_kb.len() / 2);
-    let most = |half: &[u64]| half.iter().max().copied().context("too few samples of memory");
-    let (before_kb, now_kb) = (most(first)?, most(second)?);
-    let grown_kb = now_kb.saturating_sub(before_kb);
-    figure("memory", now_kb, "KiB");
+fn ensure_flat(samples: &[Memory]) -> Result<()> {
+    fn most(half: &[Memory]) -> Option<&Memory> {
+        half.iter().max_by_key(|sample| sample.kb)
+    }
+    let (first, second) = samples.split_at(samples.len() / 2);
+    let (before, now) = most(first).zip(most(second)).context("too few samples of memory")?;
+    let grown_kb = now.kb.saturating_sub(before.kb);
+    figure("memory", now.kb, "KiB");
     figure("memory_grown", grown_kb, "KiB");
-    ensure!(grown_kb <= GROWTH_MAX, "the daemon has {grown_kb} KiB more: {samples_kb:?}");
+    say(&format!("memory, KiB: {:?}", samples.iter().map(|sample| sample.kb).collect::<Vec<_>>()));
+    if grown_kb > 0 {
+        now.tell_more(before);
+    }
+    ensure!(grown_kb <= GROWTH_MAX, "the daemon has {grown_kb} KiB more");
     Ok(())
 }
 
@@ -120,7 +158,7 @@ struct Soak {
     workers: Workers,
     starts: u64,
     /// The daemon's memory at each look.
-    memory_kb: Vec<u64>,
+    memory: Vec<Memory>,
 }
 
 impl Soak {
@@ -137,7 +175,7 @@ impl Soak {
             loads: mix()?,
             workers,
             starts: guest::enable_seq()?,
-            memory_kb: Vec::new(),
+            memory: Vec::new(),
         };
         soak.look("in the beginning")?;
         Ok(soak)
@@ -154,7 +192,7 @@ impl Soak {
             load.ensure_runs()?;
         }
         self.daemon.ensure_loaded(when)?;
-        self.memory_kb.push(status_number(self.daemon.pid(), "RssAnon")?);
+        self.memory.push(Memory::now(self.daemon.pid())?);
         Ok(())
     }
 
@@ -174,7 +212,7 @@ impl Soak {
             starts <= wanted,
             "the scheduler was started {starts} times, {wanted} are explained"
         );
-        ensure_flat(&self.memory_kb)?;
+        ensure_flat(&self.memory)?;
         drop((self.workers, self.loads));
         self.daemon.finish()?;
         self.before.ensure_same()?;
@@ -222,21 +260,21 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
     let Soak { before, daemon, mut loads, mut workers, .. } = soak;
     daemon.finish()?;
     let adopted: Vec<_> = (workers.len() - PRIORITIES.len()..workers.len()).collect();
-    let mut memory_kb = Vec::new();
+    let mut memory = Vec::new();
     for turn in 1..=TIMES {
         let daemon = ctx.load(&["--adopt"])?;
         for i in &adopted {
             let expected = Policy { policy: EXT, ..Policy::new(libc::SCHED_FIFO, 0) };
             becomes(workers.pid(*i).cast_signed(), "it is adopted", expected)?;
         }
-        memory_kb.push(status_number(daemon.pid(), "RssAnon")?);
+        memory.push(Memory::now(daemon.pid())?);
         daemon.signal(Signal::SIGKILL)?;
         let Ended { code, output } = daemon.ended()?;
         ensure!(code == -1, "in turn {turn} it had ended: {code}\n{output}");
         until("the scheduler is gone", PATIENCE, || Ok(guest::scx_state()? == "disabled"))?;
         look(&mut workers, WINDOW / 5.0, &format!("after SIGKILL {turn}"), turn == TIMES)?;
     }
-    ensure_flat(&memory_kb)?;
+    ensure_flat(&memory)?;
     let ended = Daemon::run(&ctx.program, &["restore"])?;
     ensure!(ended.code == 0, "restore: {}\n{}", ended.code, ended.output);
     for (i, priority) in adopted.iter().zip(PRIORITIES) {
