@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::scenarios::{Host, Scenario};
+use crate::scenarios::{Host, Scenario, counts_instructions};
 
 /// So many trials run at once.
 pub const AT_ONCE: usize = 2;
@@ -57,7 +57,7 @@ impl Lanes {
     /// Waits until the trial with this `number`, which counts all of the run in order, may run.
     pub fn turn(&self, scenario: &Scenario, number: usize) -> Turn<'_> {
         let lane = match scenario.host {
-            Host::Shared if scenario.boot.contains(&"--icount") => REST,
+            Host::Shared if counts_instructions(scenario.boot) => REST,
             Host::Shared => LONG,
             Host::Alone | Host::Timed => ALONE,
         };

@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::noise::Meter;
+use crate::scenarios::counts_instructions;
 use crate::serve::{END, ENDED, READY};
 
 /// What a guest is booted with. Scenarios with the same share guests.
@@ -29,7 +30,7 @@ impl Boot {
     /// Does it take only what others leave of the host's CPUs? See [`crate::scenarios::Host::Shared`].
     #[must_use]
     pub fn gives_way(&self) -> bool {
-        self.options.iter().any(|option| option == "--icount")
+        counts_instructions(&self.options)
     }
 
     /// So many times as long as others it may take.

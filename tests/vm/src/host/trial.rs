@@ -299,7 +299,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Again, End, Ran, excuse};
-    use crate::scenarios::{ALL, Host, Scope, find};
+    use crate::scenarios::{ALL, Host, Scope, counts_instructions, find};
 
     fn failed(end: End, console: &str, foreign_pct: f64) -> Ran {
         let took = Duration::from_secs(1);
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn guests_that_count_instructions_take_what_is_left() {
         let shorter = ALL.iter().filter(|s| s.scope != Scope::Named);
-        let others = shorter.filter(|s| (s.host == Host::Shared) != s.boot.contains(&"--icount"));
+        let others = shorter.filter(|s| (s.host == Host::Shared) != counts_instructions(s.boot));
         assert_eq!(others.map(|s| s.name).collect::<Vec<_>>(), [""; 0]);
     }
 

@@ -27,7 +27,7 @@ pub const TWO_CPUS: Scenario = Scenario {
     name: "two_cpus",
     what: "a FIFO task of duty 3/4 on one of two CPUs: five tasks are spread 4:1, each gets 1/4",
     scope: Scope::First,
-    boot: &["--icount", "--cpus", "2"],
+    boot: &["--icount=1", "--cpus", "2"],
     secs: 16,
     host: Host::Shared,
     complaints: &[],

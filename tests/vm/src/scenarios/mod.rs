@@ -184,6 +184,11 @@ impl Scenario {
     pub const LIMIT_MIN: Duration = Duration::from_secs(90);
 }
 
+/// Does a guest with these arguments of scripts/vm count instructions?
+pub fn counts_instructions(boot: &[impl AsRef<str>]) -> bool {
+    boot.iter().any(|option| option.as_ref().starts_with("--icount"))
+}
+
 /// All of them, in the order in which the matrix runs them.
 pub const ALL: &[Scenario] = &[
     loading::LOAD_UNLOAD,

@@ -20,7 +20,7 @@ pub const RT1_ORDER: Scenario = Scenario {
     name: "rt1_order",
     what: "RT1+ tasks by strict priority before all others, within the budget; turns",
     scope: Scope::Both,
-    boot: &["--icount"],
+    boot: &["--icount=1"],
     secs: 20,
     host: Host::Shared,
     complaints: &[],

@@ -101,7 +101,7 @@ pub const WEIGHTS: Scenario = Scenario {
     name: "weights",
     what: "nice and cpu.weight show in the work that is done",
     scope: Scope::First,
-    boot: &["--icount"],
+    boot: &["--icount=1"],
     secs: 25,
     host: Host::Shared,
     complaints: &[],

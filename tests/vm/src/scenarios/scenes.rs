@@ -37,7 +37,7 @@ pub const SCENE_SHARES: Scenario = Scenario {
     what: "lollobrigida's shares of time per CPU are those that an observer of its own sees, \
            and perf sees every system call",
     scope: Scope::First,
-    boot: &["--icount"],
+    boot: &["--icount=1"],
     secs: 21,
     host: Host::Shared,
     complaints: &[],
