@@ -182,11 +182,10 @@ pub fn describe(pid: u32) -> String {
     let stat = line(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
     let field = |i: usize| fields.get(i).copied().unwrap_or("?");
-    let sched = line(&format!("/proc/{pid}/schedstat")).unwrap_or_default();
-    let ms: Vec<u64> = sched.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-    let ms = |i: usize| ms.get(i).map_or(0, |ns| ns / 1_000_000);
+    let ms = |ns: Result<u64>| ns.unwrap_or(0) / 1_000_000;
+    let (ran_ms, waited_ms) = (ms(run_time_ns(pid)), ms(wait_time_ns(pid)));
     // fields 3 and 39 of proc(5), counted from the third
-    format!("{} CPU {} ran {} ms waited {} ms", field(0), field(36), ms(0), ms(1))
+    format!("{} CPU {} ran {ran_ms} ms waited {waited_ms} ms", field(0), field(36))
 }
 
 const TRACING: &str = "/sys/kernel/tracing";
