@@ -234,8 +234,8 @@ int artis_look_again(void *ctx)
 
 	sweep_all();
 	bpf_for(cpu, 0, policy.nr_cpus) {
-		if (cpu_of(cpu)->gone == ARTIS_GONE_EMPTY)
-			scx_bpf_kick_cpu(cpu, 0);
+		if (cpu_of(cpu)->gone >= ARTIS_GONE_EMPTY)
+			scx_bpf_kick_cpu(cpu, 0); /* the kernel skips one that is offline */
 		else if (cpu_of(cpu)->kind != ARTIS_CPU_ABSENT && !cpu_of(cpu)->rt.in_rt)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
@@ -272,7 +272,7 @@ int BPF_PROG(artis_cpu_leaves, unsigned int cpu, int target, int idx, void *fun)
 		cpu_of(cpu)->gone = ARTIS_GONE_DEAD;
 	if (!is_step(idx, CPUHP_AP_ACTIVE))
 		return 0;
-	if (nrt && is_nrt_cpu(cpu) && bpf_cpumask_weight(nrt) == 1) {
+	if (nrt && bpf_cpumask_test_cpu(cpu, nrt) && bpf_cpumask_weight(nrt) == 1) {
 		scx_bpf_exit(0, "the last NRT CPU goes offline");
 		return 0;
 	}

@@ -214,7 +214,10 @@ impl Session {
         let mut prev = None;
         let mut news_at = Instant::now();
         // unless none went or came while the scheduler was loaded
-        let mut hotplug_seq = Seen::online().is_ok_and(|online| setup.is_of(&online)).then_some(0);
+        let mut hotplug_seq = setup.is_current().then_some(0);
+        if hotplug_seq.is_none() {
+            scheduler.forget_faults();
+        }
         while !scheduler.has_ended() {
             self.relief.turn();
             self.kernel_threads.turn(scheduler);

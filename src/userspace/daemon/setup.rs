@@ -2,6 +2,7 @@
 //! From what the user wants and the machine as it is now to what a scheduler
 //! starts with.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
@@ -39,6 +40,8 @@ pub struct Setup {
     pub exit_dump_len: u32,
     /// Size of the ring buffer that records go through, bytes: a power of two.
     pub ring_bytes: u32,
+    /// [`hotplug_seq`] before the machine was looked at.
+    pub hotplug_seq: u64,
     /// What is unwise about it, in sentences.
     pub warnings: Vec<String>,
     /// Options for libbpf.
@@ -82,6 +85,13 @@ impl Seen {
     }
 }
 
+/// How many CPUs have gone or come since boot, whatever schedules their tasks (`scx_hotplug_seq`,
+/// kernel/sched/ext.c); 0 where that cannot be read.
+fn hotplug_seq() -> u64 {
+    let text = fs::read_to_string("/sys/kernel/sched_ext/hotplug_seq").unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}
+
 /// Most readings of a machine whose CPUs come and go.
 const READINGS_MAX: usize = 10;
 
@@ -102,9 +112,11 @@ fn settled<T: PartialEq>(mut read: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 impl Setup {
-    /// Does the partition have just the CPUs in `online`?
-    pub fn is_of(&self, online: &CpuSet) -> bool {
-        self.partition.rt.or(&self.partition.nrt) == *online
+    /// Has no CPU gone or come since it was made, and does none go now? For a start: CPUs that do so
+    /// later are told by BPF.
+    pub fn is_current(&self) -> bool {
+        let cpus = self.partition.rt.or(&self.partition.nrt);
+        hotplug_seq() == self.hotplug_seq && Seen::online().is_ok_and(|online| online == cpus)
     }
 
     /// What `opts`, `wanted` and this machine make.
@@ -114,6 +126,7 @@ impl Setup {
     pub fn new(opts: &Opts, wanted: Wanted) -> Result<Self, Failure> {
         wanted.values.validate()?;
         let calls = CallTable::new(opts.strict, &opts.calls)?;
+        let hotplug_seq = hotplug_seq();
         let Seen { machine, layout } = Seen::now()?;
         let nr_cpus = machine.possible.iter().last().map_or(0, |cpu| cpu + 1);
         let partition = Partition::new(&wanted.rt, &machine)?;
@@ -126,6 +139,7 @@ impl Setup {
             wanted,
             exit_dump_len: opts.exit_dump_len,
             ring_bytes: opts.output.ring_kb * 1024,
+            hotplug_seq,
             libbpf: opts.libbpf.clone(),
         })
     }

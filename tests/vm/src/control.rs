@@ -13,7 +13,7 @@ use crate::cpus::Cpus;
 use crate::guest::PATIENCE;
 
 /// Where it listens.
-const SOCKET: &str = "/run/scx_artis/control";
+pub const SOCKET: &str = "/run/scx_artis/control";
 
 /// The RT CPUs and the NRT CPUs.
 ///

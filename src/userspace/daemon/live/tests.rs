@@ -129,6 +129,7 @@ pub(in crate::daemon) fn setup(rt: &str) -> Setup {
         exit_dump_len: 0,
         ring_bytes: 4 << 20,
         warnings: Vec::new(),
+        hotplug_seq: 0,
         libbpf: opts.libbpf,
     }
 }

@@ -35,7 +35,7 @@ impl InCharge for Scheduler<'_> {
         let kinds_before = self.partition.kinds();
         let gone = |cpu: &usize| self.cpu(*cpu).kind == CpuKind::Absent as u8;
         let gone: Vec<_> = self.partition.cpus().filter(gone).collect();
-        self.faults.forget(&gone);
+        self.faults.forget(|cpu| gone.contains(&cpu));
         self.write_partition(&wanted.cpu_kind, topology)?;
         if let Err(error) = set_partition(&self.skel) {
             self.write_partition(&kinds_before, &before)?;
@@ -93,6 +93,12 @@ impl Scheduler<'_> {
         let Some(data) = self.skel.maps.data_watch_data.as_mut() else { return 0 };
         // SAFETY: aligned, and valid for as long as the exclusive borrow of `data`; BPF changes it.
         unsafe { AtomicU32::from_ptr(&mut data.hotplug_seq) }.load(Ordering::Acquire)
+    }
+
+    /// To be called before [`InCharge::repartition`] where a CPU may have gone and come back while BPF
+    /// did not see it: its hook of page faults is void, and made anew with the partition.
+    pub fn forget_faults(&mut self) {
+        self.faults.forget(|_| true);
     }
 
     /// Has a CPU that goes offline look once more whether its run queue is empty. It waits for that,

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::io;
 use std::os::fd::IntoRawFd;
 
 use anyhow::{Context, Result};
 use libbpf_rs::Link;
-use perf_event::Builder;
+use nix::errno::Errno;
 use perf_event::events::Software;
+use perf_event::{Builder, Counter};
 
 use crate::abi::skel::BpfSkel;
 
@@ -17,7 +19,8 @@ use crate::abi::skel::BpfSkel;
 pub(super) struct Faults(BTreeMap<usize, Link>);
 
 impl Faults {
-    /// Has BPF see each page fault on these CPUs, all of which are online.
+    /// Has BPF see each page fault on those of these CPUs that are online. Another one is on its way:
+    /// the partition is made anew when it has gone or come.
     ///
     /// # Errors
     /// When the kernel opens no event, or takes no program for it.
@@ -28,7 +31,14 @@ impl Faults {
     ) -> Result<()> {
         for cpu in cpus {
             if let Entry::Vacant(of) = self.0.entry(cpu) {
-                let link = hook(skel, cpu);
+                let event = match event_on(cpu) {
+                    Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => continue,
+                    event => event.context("perf_event_open(2)"),
+                };
+                // the link closes the event
+                let link = event.and_then(|event| {
+                    Ok(skel.progs.artis_fault.attach_perf_event(event.into_raw_fd())?)
+                });
                 of.insert(link.with_context(|| format!("watching page faults of CPU {cpu}"))?);
             }
         }
@@ -36,20 +46,17 @@ impl Faults {
     }
 
     /// Ends it on CPUs that are `gone`: the event of a CPU that was offline is void.
-    pub fn forget(&mut self, gone: &[usize]) {
-        self.0.retain(|cpu, _| !gone.contains(cpu));
+    pub fn forget(&mut self, gone: impl Fn(usize) -> bool) {
+        self.0.retain(|cpu, _| !gone(*cpu));
     }
 }
 
-fn hook(skel: &BpfSkel<'_>, cpu: usize) -> Result<Link> {
-    let event = Builder::new(Software::PAGE_FAULTS)
+fn event_on(cpu: usize) -> io::Result<Counter> {
+    Builder::new(Software::PAGE_FAULTS)
         .any_pid()
         .one_cpu(cpu)
         .include_kernel()
         .sample_period(1)
         .enabled(true)
         .build()
-        .context("perf_event_open(2)")?;
-    // the link closes it
-    Ok(skel.progs.artis_fault.attach_perf_event(event.into_raw_fd())?)
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! CPUs that go and come.
 
+use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
-use crate::control::partition;
+use crate::control::{SOCKET, partition};
 use crate::cpus::Cpus;
 use crate::daemon::Daemon;
 use crate::guest::{self, PATIENCE, pause, until};
@@ -40,6 +42,7 @@ const QUEUED_TURNS: usize = 2;
 const LOOKS: u32 = 100;
 
 fn hotplug(ctx: &Ctx) -> Result<Outcome> {
+    early(ctx)?;
     let mut leaving = Leaving::attach()?;
     let mut daemon = ctx.load(&[])?;
     use Kind::{Call, Fork, Sleep, Spin, Touch};
@@ -79,6 +82,25 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     say(&format!("{gone} CPUs went, and threads of theirs ran there {runs} times meanwhile"));
     daemon.finish()?;
     Ok(Outcome::Passed)
+}
+
+/// An NRT CPU goes offline while the scheduler is loaded: the partition is made before, and BPF is told
+/// of CPUs that go only once it is attached.
+fn early(ctx: &Ctx) -> Result<()> {
+    let cpu = ctx.nrt.last()?;
+    let mut daemon = thread::scope(|scope| {
+        let goes = scope.spawn(|| {
+            // it listens once it knows the CPUs, before it loads the scheduler
+            let control = Path::new(SOCKET);
+            until("a daemon that has seen the CPUs", PATIENCE, || Ok(control.exists()))?;
+            set_online(cpu, false)
+        });
+        let loaded = ctx.load(&[]);
+        goes.join().expect("no panic").and(loaded)
+    })?;
+    follows(ctx, &mut daemon, Cpus::one(cpu))?;
+    switch(ctx, &mut daemon, cpu, true)?;
+    daemon.finish()
 }
 
 /// A CPU goes offline while tasks that ran there last wait behind many of more weight. The kernel waits
@@ -156,9 +178,16 @@ pub(super) fn set_online(cpu: u32, online: bool) -> Result<()> {
 pub(super) fn switch(ctx: &Ctx, daemon: &mut Daemon, cpu: u32, online: bool) -> Result<()> {
     set_online(cpu, online)?;
     let gone = if online { Cpus::default() } else { Cpus::one(cpu) };
+    let what = follows(ctx, daemon, gone)?;
+    say(&format!("CPU {cpu} online={online}: {what}"));
+    Ok(())
+}
+
+/// Waits until the partition has all CPUs but those that are `gone`; returns it in words.
+fn follows(ctx: &Ctx, daemon: &mut Daemon, gone: Cpus) -> Result<String> {
     let wanted = (ctx.rt.without(gone), ctx.nrt.without(gone));
     let what = format!("RT CPUs {} and NRT CPUs {}", wanted.0, wanted.1);
     until(&what, PATIENCE, || Ok(partition()? == wanted)).with_context(|| daemon.whereabouts())?;
-    say(&format!("CPU {cpu} online={online}: {what}"));
-    daemon.ensure_loaded("after hotplug")
+    daemon.ensure_loaded("after hotplug")?;
+    Ok(what)
 }
