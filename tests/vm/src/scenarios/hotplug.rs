@@ -84,8 +84,8 @@ fn hotplug(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// An NRT CPU goes offline while the scheduler is loaded: the partition is made before, and BPF is told
-/// of CPUs that go only once it is attached.
+/// An NRT CPU goes offline while the scheduler is loaded: the partition is made before, and the BPF
+/// programs notice CPUs that go only once they are attached.
 fn early(ctx: &Ctx) -> Result<()> {
     let cpu = ctx.nrt.last()?;
     let mut daemon = thread::scope(|scope| {

@@ -24,7 +24,7 @@ pub const SIEGE: Scenario = Scenario {
     name: "siege",
     what: "a user's storm of renames, programs, viewers, connections to the metrics: ctl, RT0, memory, the end",
     scope: Scope::First,
-    boot: &["--icount=2"],
+    boot: &["--icount=1"],
     secs: 75,
     host: Host::Shared,
     complaints: &[],
