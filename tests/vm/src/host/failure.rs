@@ -5,16 +5,20 @@
 use std::fmt::Write as _;
 
 use super::machine::{End, Ran};
+use crate::kernel_log::complaints;
+use crate::scenarios::ALL;
 
 /// What the line of an error begins with, by `artis-guest`.
 const ERROR: &str = "artis-guest: ";
 /// Lines of the scenario's output that are kept, the last ones.
 const OUTPUT_LINES: usize = 30;
-/// Lines of the console's excerpt, which begins at the first complaint, that are told again near
-/// the end.
+/// Lines of the console's excerpt, which begins at the first complaint, and complaints of a guest that
+/// ended, that are printed again near the end.
 const COMPLAINT_LINES: usize = 4;
 /// Before these lines: a guest runs several scenarios, and some expect a complaint.
 const SINCE_BOOT: &str = "the guest's first complaint since it booted, here or in a test before:";
+/// Before the complaints of a guest that ended, the last ones: they say what of.
+const COMPLAINED: &str = "the guest's last complaints:";
 /// What the lines of that excerpt begin with, by scripts/vm.
 const CONSOLE: &str = "  | ";
 
@@ -52,7 +56,16 @@ pub fn text(ran: &Ran) -> String {
             add(&ended);
             add(first);
         }
-        None => add(&ended),
+        None => {
+            let console: Vec<String> = ran.console.lines().map(Into::into).collect();
+            let complaints = complaints(&console, &[]);
+            if !complaints.is_empty() {
+                add(COMPLAINED);
+            }
+            let dropped = complaints.len().saturating_sub(COMPLAINT_LINES);
+            complaints[dropped..].iter().for_each(|line| add(line));
+            add(&ended);
+        }
     }
     all
 }
@@ -70,16 +83,14 @@ const GUEST_DIED: [i32; 2] = [125, 124];
 /// with QEMU 8.0 (linux-kernel, July 2023, "qemu-x86_64 booting with 8.0.0 stil see int3"),
 /// some one in a thousand boots; seen here in 2 of 60 on a busy machine with QEMU 10.0.
 ///
-/// Only the first complaint counts: an int3 after another one proves nothing.
+/// Only the first complaint counts, but for those that a scenario expects, which may have run in
+/// this guest before: an int3 after another one proves nothing.
 #[must_use]
 pub fn is_emulators(code: Option<i32>, stderr: &str) -> bool {
-    let complaint = |line: &&str| {
-        ["Oops: ", "BUG: ", "WARNING: ", "Kernel panic", "general protection"]
-            .iter()
-            .any(|word| line.contains(word))
-    };
+    let lines: Vec<String> = stderr.lines().map(Into::into).collect();
+    let expected: Vec<&str> = ALL.iter().flat_map(|s| s.complaints).copied().collect();
     code.is_some_and(|code| GUEST_DIED.contains(&code))
-        && stderr.lines().find(complaint).is_some_and(|line| line.contains("Oops: int3:"))
+        && complaints(&lines, &expected).first().is_some_and(|line| line.contains("Oops: int3:"))
 }
 
 #[cfg(test)]
@@ -103,6 +114,10 @@ mod tests {
         assert!(!is_emulators(Some(125), &bug));
         assert!(!is_emulators(Some(125), "  | [ 1.0] WARNING: CPU: 0 PID: 1 at ext.c\n"));
         assert!(!is_emulators(Some(125), ""));
+        // what scenario hotplug expects
+        let known = "  | [ 1.0] WARNING: CPU: 0 PID: 18 at kernel/sched/deadline.c:265 x\n";
+        assert!(is_emulators(Some(125), &format!("{known}{int3}")));
+        assert!(!is_emulators(Some(125), &format!("{known}{bug}")));
     }
 
     #[test]
@@ -123,6 +138,16 @@ mod tests {
                 "artis-guest: 3 bodies on RT CPUs"
             ]
         );
+    }
+
+    #[test]
+    fn what_a_guest_died_of_is_last() {
+        let said = "  | WARNING: x\n  | Call Trace\n  | Oops: int3: y\n  | Kernel panic - z\n";
+        let all = text(End::Died(Some(125)), "it begins\n", said);
+        let end = "it begins\n\
+            the guest's last complaints:\n  | WARNING: x\n  | Oops: int3: y\n  | Kernel panic - z\n\
+            the guest is gone; scripts/vm: exit code 125\n";
+        assert!(all.ends_with(end), "{all}");
     }
 
     #[test]
