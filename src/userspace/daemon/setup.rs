@@ -64,7 +64,11 @@ impl Seen {
     /// # Errors
     /// When not even its CPUs can be read.
     pub fn now() -> Result<Self> {
-        settled(Self::read)
+        let (seen, unknown) = settled(Self::read)?;
+        if let Some(error) = unknown {
+            log::warn!("caches and nodes are unknown, and taken for one of each: {error}");
+        }
+        Ok(seen)
     }
 
     /// Reads only which CPUs are online now.
@@ -75,13 +79,14 @@ impl Seen {
         Machine::online(Path::new(SYSFS_CPU))
     }
 
-    fn read() -> Result<Self> {
+    /// Reads once; returns also why the caches and nodes are unknown, if they are.
+    fn read() -> Result<(Self, Option<String>)> {
         let machine = Machine::read(Path::new(SYSFS_CPU))?;
-        let layout = Layout::read().unwrap_or_else(|error| {
-            log::warn!("caches and nodes are unknown, and taken for one of each: {error:#}");
-            Layout::flat(&machine.online)
-        });
-        Ok(Self { machine, layout })
+        let (layout, unknown) = match Layout::read() {
+            Ok(layout) => (layout, None),
+            Err(error) => (Layout::flat(&machine.online), Some(format!("{error:#}"))),
+        };
+        Ok((Self { machine, layout }, unknown))
     }
 }
 
