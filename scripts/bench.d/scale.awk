@@ -1,4 +1,12 @@
-# Reads lines "CPUS NAME TURNED RUNS SUM MEDIAN P99 LONGEST", separated by tabs.
+# Reads lines "CPUS NAME TURNED RUNS SUM MEDIAN P99 LONGEST", separated by tabs. NAME:moving are those of
+# the runs of NAME that moved a task from another CPU.
+function row(p, title, i, g) {
+    printf "  %-22s", title
+    for (i = 1; i <= m; i++) printf "  %10.0f", mean[size[i], p]
+    g = ratio(mean[size[m], p], mean[size[1], p])
+    printf "    %6.2f", g
+    return g
+}
 BEGIN { FS = "\t" }
 {
     if (!($1 in seen)) { seen[$1] = 1; size[++m] = $1 }
@@ -14,12 +22,26 @@ END {
     printf "    growth   longest   left out\n"
     for (j = 1; j <= k; j++) {
         p = name[j]
-        printf "  %-22s", p
-        for (i = 1; i <= m; i++) printf "  %10.0f", mean[size[i], p]
-        g = ratio(mean[size[m], p], mean[size[1], p])
-        printf "    %6.2f  %8d  %7.2f %%\n", g, longest[size[m], p], left[size[m], p]
+        if (p ~ /:moving$/) continue
+        g = row(p, p)
+        printf "  %8d  %7.2f %%\n", longest[size[m], p], left[size[m], p]
         if (runs[size[1], p] > 100 && g > worst) { worst = g; which = p }
     }
+    # a move is the kernel's: it locks two run queues, dequeues the task and queues it
+    moving = "artis_dispatch:moving"
+    for (i = 1; i <= m; i++) {
+        n = size[i]
+        rest = runs[n, "artis_dispatch"] - runs[n, moving]
+        mean[n, "rest"] = ratio(runs[n, "artis_dispatch"] * mean[n, "artis_dispatch"] - runs[n, moving] * mean[n, moving], rest)
+        mean[n, "share"] = 100 * ratio(runs[n, moving], runs[n, "artis_dispatch"])
+    }
+    printf "\nruns of artis_dispatch: %% that move a task from another CPU; instructions of these, and of the others\n"
+    row("share", "% that move"); printf "\n"
+    row(moving, "they"); printf "\n"
+    row("rest", "the others"); printf "\n"
+    moved = mean[size[m], "share"] / 100
+    printf "growth at the share of %d CPUs: %.2f\n", size[m],
+        ratio(mean[size[m], "artis_dispatch"], moved * mean[size[1], moving] + (1 - moved) * mean[size[1], "rest"])
     printf "\nbar: growth from %d to %d CPUs of %s, the greatest, %.2f, to be at most %.1f: %s\n", size[1], size[m],
         which, worst, bar, verdict(worst <= bar)
     printf "longest run of artis_dispatch: %d instructions\n", longest[size[m], "artis_dispatch"]

@@ -20,7 +20,18 @@ static __always_inline struct programs_cpu *this_cpu(void)
 SEC("fentry")
 int run_begins(void *ctx)
 {
-	this_cpu()->since_ns = bpf_ktime_get_ns();
+	struct programs_cpu *c = this_cpu();
+
+	c->moved = 0;
+	c->since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* set_task_cpu() of the kernel: the locks of the run queues of both CPUs have been taken */
+SEC("tp_btf/sched_migrate_task")
+int task_moves(void *ctx)
+{
+	this_cpu()->moved = 1;
 	return 0;
 }
 
@@ -34,7 +45,10 @@ int run_ends(void *ctx)
 		return 0;
 	if (ns > PROGRAMS_TURN_NS)
 		c->turned++;
-	else
+	else {
 		times_add(&c->runs, ns);
+		if (c->moved)
+			times_add(&c->moving, ns);
+	}
 	return 0;
 }

@@ -18,6 +18,10 @@ struct programs_cpu {
 	u64 since_ns;
 	u64 turned;
 	struct times runs;
+	/* has this run moved a task from another CPU to its own? */
+	u32 moved;
+	/* those of which it has, for ops.dispatch */
+	struct times moving;
 };
 
 #endif /* ARTIS_OBSERVER_PROGRAMS_H */

@@ -31,6 +31,8 @@ const NAMES: [&str; 7] = [
     "artis_sys_enter",
     "artis_update_idle",
 ];
+/// That of which runs that move a task from another CPU are told apart.
+const MOVES: &str = "artis_dispatch";
 /// The kernel keeps so many letters of a name.
 const KEPT: usize = 15;
 
@@ -85,6 +87,7 @@ impl Observer {
             let attached = std::iter::once(name).chain(named).find_map(|name| {
                 let mut skel = skeleton::load(ProgramsSkelBuilder::default(), |open| {
                     let to = Some((*name).to_owned());
+                    open.progs.task_moves.set_autoload(*name == MOVES);
                     open.progs.run_begins.set_attach_target(fd.as_raw_fd(), to.clone())?;
                     Ok(open.progs.run_ends.set_attach_target(fd.as_raw_fd(), to)?)
                 })
@@ -100,7 +103,8 @@ impl Observer {
 
     /// Counts for so long. A line of words separated by tabs for each program: its name, runs in
     /// which the turn of the emulator's CPUs came to others, then of the other runs their number,
-    /// sum, median, 99 % and longest, ns.
+    /// sum, median, 99 % and longest, ns. Of `artis_dispatch` also a line for the runs that moved a
+    /// task from another CPU (`…:moving`).
     ///
     /// # Errors
     /// When what was counted cannot be read.
@@ -120,18 +124,17 @@ impl Observer {
         let mut text = String::new();
         for (name, skel) in &self.0 {
             let bss = skel.maps.bss_data.as_deref().context("the observer has no data")?;
-            let (mut runs, mut turned) = (Times::default(), 0);
+            let (mut runs, mut moving, mut turned) = (Times::default(), Times::default(), 0);
             for cpu in &bss.cpus {
-                let counted = &cpu.runs;
-                runs.add(&Times::of(
-                    counted.times,
-                    counted.sum_ns,
-                    counted.max_ns,
-                    &counted.buckets,
-                ));
+                for (sum, t) in [(&mut runs, &cpu.runs), (&mut moving, &cpu.moving)] {
+                    sum.add(&Times::of(t.times, t.sum_ns, t.max_ns, &t.buckets));
+                }
                 turned += cpu.turned;
             }
             writeln!(text, "{name}\t{turned}\t{runs}")?;
+            if *name == MOVES {
+                writeln!(text, "{name}:moving\t0\t{moving}")?;
+            }
         }
         Ok(text)
     }
