@@ -43,9 +43,9 @@ int run_ends(void *ctx)
 
 	if (!counting || !c->since_ns)
 		return 0;
-	if (ns > PROGRAMS_TURN_NS)
+	if (ns > PROGRAMS_TURN_NS) {
 		c->turned++;
-	else {
+	} else {
 		times_add(&c->runs, ns);
 		if (c->moved)
 			times_add(&c->moving, ns);

@@ -59,7 +59,7 @@ fn ensure_clean(scenario: &Scenario, before: &State, log: &mut KernelLog) -> Res
     before.ensure_same()?;
     ensure!(guest::scx_state()? == "disabled", "a scheduler is loaded still");
     let lines = log.drain();
-    let bad = complaints(&lines, scenario.complaints);
+    let bad = complaints(lines.iter().map(String::as_str), scenario.complaints);
     ensure!(bad.is_empty(), "the kernel complained: {bad:?}");
     for entry in fs::read_dir("/tmp")?.flatten() {
         let _ = fs::remove_file(entry.path());

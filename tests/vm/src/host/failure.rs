@@ -57,8 +57,7 @@ pub fn text(ran: &Ran) -> String {
             add(first);
         }
         None => {
-            let console: Vec<String> = ran.console.lines().map(Into::into).collect();
-            let complaints = complaints(&console, &[]);
+            let complaints = complaints(ran.console.lines(), &[]);
             if !complaints.is_empty() {
                 add(COMPLAINED);
             }
@@ -87,10 +86,11 @@ const GUEST_DIED: [i32; 2] = [125, 124];
 /// this guest before: an int3 after another one proves nothing.
 #[must_use]
 pub fn is_emulators(code: Option<i32>, stderr: &str) -> bool {
-    let lines: Vec<String> = stderr.lines().map(Into::into).collect();
     let expected: Vec<&str> = ALL.iter().flat_map(|s| s.complaints).copied().collect();
     code.is_some_and(|code| GUEST_DIED.contains(&code))
-        && complaints(&lines, &expected).first().is_some_and(|line| line.contains("Oops: int3:"))
+        && complaints(stderr.lines(), &expected)
+            .first()
+            .is_some_and(|line| line.contains("Oops: int3:"))
 }
 
 #[cfg(test)]

@@ -294,8 +294,8 @@ pub fn run(scenario: &Scenario, ctx: &Ctx) -> Result<Outcome> {
     let outcome = (scenario.run)(ctx);
     let audit = auditor::end()?;
     let lines = log.drain();
-    let bad = complaints(&lines, scenario.complaints);
-    let first = lines.iter().position(|line| bad.contains(&line)).unwrap_or(lines.len());
+    let bad = complaints(lines.iter().map(String::as_str), scenario.complaints);
+    let first = lines.iter().position(|line| bad.contains(&line.as_str())).unwrap_or(lines.len());
     for (i, line) in lines.iter().enumerate() {
         if line.contains("sched_ext") || (first..first + STACKS).contains(&i) {
             say(&format!("kernel: {line}"));
