@@ -157,6 +157,7 @@ impl Session {
         if let Err(error) = privileges::filter() {
             log::warn!("the system calls of this daemon are not limited: {error:#}");
         }
+        place::reserve_heap();
         self.manager.ready(&status(&begin));
         let served = self.serve(&mut scheduler, setup, &mut begin);
         self.manager.stopping();
