@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Real-time tasks that hold all NRT CPUs keep the daemon from running: it is a normal task, and
 //! stays off the RT CPUs. A thread of SCHED_FIFO 99 wakes up when the run loop stands still, looks for
-//! threads of the daemon that wait, and makes them SCHED_FIFO 99 until they sleep
+//! threads of the daemon that wait, and makes them SCHED_RR 99 until they sleep or have run for a while
 //! (docs/decisions/0021-hogs.md).
 
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use procfs::process::{Process, Task};
 
+use super::classes::facts::SCHED_RR;
 use super::{place, sched};
 
 /// The run loop stands still when it has not turned for so long: it does every 100 ms at least, and once
@@ -25,6 +26,9 @@ const STILL: Duration = Duration::from_millis(1200);
 /// Between two looks at the threads meanwhile. One that is found waiting twice, without having run,
 /// starves.
 const LOOK: Duration = Duration::from_millis(100);
+/// A thread that has run for so long since it was raised, without sleeping, is a normal one again, ns. In
+/// the kernel it may spin until another task goes on, which waits for the same CPU.
+const RAISED_MAX_NS: u64 = 300_000_000;
 /// Threads that must answer, adopt, and end: the names of the others. The first one of the process has
 /// the program's.
 const NEEDED: [&str; 3] = ["signals", "control", "news"];
@@ -105,7 +109,21 @@ struct Seen {
     runnable: bool,
     /// How long it has run, ns.
     ran_ns: u64,
-    raised: bool,
+    /// The same when it was raised; `None`: it is not.
+    raised_ns: Option<u64>,
+}
+
+impl Seen {
+    /// Has it waited since `before` without having run?
+    fn starves(&self, before: Option<Self>) -> bool {
+        self.runnable && before == Some(*self) && self.raised_ns.is_none()
+    }
+
+    /// Does it sleep, or has it run for long enough?
+    fn is_relieved(&self) -> bool {
+        let had = |raised_ns: u64| self.ran_ns.saturating_sub(raised_ns);
+        self.raised_ns.is_some_and(|at| !self.runnable || had(at) >= RAISED_MAX_NS)
+    }
 }
 
 struct Watch {
@@ -115,7 +133,7 @@ struct Watch {
 
 impl Watch {
     fn run(&mut self) {
-        if let Err(error) = raise(0) {
+        if let Err(error) = sched::set(0, &sched::highest()) {
             log::warn!(
                 "the daemon cannot be SCHED_FIFO ({error}): real-time tasks on all NRT CPUs may keep \
                  it from answering"
@@ -136,12 +154,15 @@ impl Watch {
             thread::sleep(LOOK);
         }
         // no other thread would lower them any more
-        self.seen.iter().filter(|(_, seen)| seen.raised).for_each(|(tid, _)| drop(lower(*tid)));
+        self.seen
+            .iter()
+            .filter(|(_, seen)| seen.raised_ns.is_some())
+            .for_each(|(tid, _)| drop(lower(*tid)));
         self.seen.clear();
     }
 
     fn has_raised(&self) -> bool {
-        self.seen.values().any(|seen| seen.raised)
+        self.seen.values().any(|seen| seen.raised_ns.is_some())
     }
 
     fn look(&mut self) {
@@ -160,16 +181,15 @@ impl Watch {
 
 /// Changes what the thread is, if it has to be. Returns what is to be remembered of it.
 fn relieve(tid: i32, before: Option<Seen>, now: Seen) -> Seen {
-    let starves = now.runnable && before == Some(now) && !now.raised;
-    let changed = match (starves, now.raised && !now.runnable) {
-        (true, _) => raise(tid).map(|()| true),
-        (_, true) => lower(tid).map(|()| false),
+    let changed = match (now.starves(before), now.is_relieved()) {
+        (true, _) => raise(tid).map(|()| Some(now.ran_ns)),
+        (_, true) => lower(tid).map(|()| None),
         _ => return now,
     };
     match changed {
-        Ok(raised) => {
-            log::debug!("thread {tid} of the daemon is SCHED_FIFO: {raised}");
-            Seen { raised, ..now }
+        Ok(raised_ns) => {
+            log::debug!("thread {tid} of the daemon is SCHED_RR: {}", raised_ns.is_some());
+            Seen { raised_ns, ..now }
         }
         Err(error) => {
             log::debug!("thread {tid} of the daemon stays what it is: {error}");
@@ -178,8 +198,9 @@ fn relieve(tid: i32, before: Option<Seen>, now: Seen) -> Seen {
     }
 }
 
+/// Round robin: the thread that looks has the same priority, and would wait for one that does not sleep.
 fn raise(tid: i32) -> io::Result<()> {
-    sched::set(tid, &sched::highest())
+    sched::set(tid, &libc::sched_attr { sched_policy: SCHED_RR, ..sched::highest() })
 }
 
 /// The thread is what [`place::be_prompt`] makes of all.
@@ -196,6 +217,24 @@ fn see(task: &Task, before: Option<Seen>) -> Option<Seen> {
     Some(Seen {
         runnable: stat.state == 'R',
         ran_ns: task.schedstat().ok()?.sum_exec_runtime,
-        raised: before.is_some_and(|before| before.raised),
+        raised_ns: before.and_then(|before| before.raised_ns),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_raised_while_it_starves_and_for_a_while() {
+        let waits = |ran_ns, raised_ns| Seen { runnable: true, ran_ns, raised_ns };
+        assert!(waits(5, None).starves(Some(waits(5, None))));
+        assert!(!waits(6, None).starves(Some(waits(5, None))), "it has run");
+        assert!(!waits(5, None).starves(None), "it is seen for the first time");
+        assert!(!waits(5, Some(5)).starves(Some(waits(5, Some(5)))), "it is raised");
+        assert!(!waits(5, None).is_relieved() && !waits(5, Some(5)).is_relieved());
+        assert!(Seen { runnable: false, ..waits(5, Some(5)) }.is_relieved());
+        assert!(!waits(5 + RAISED_MAX_NS - 1, Some(5)).is_relieved());
+        assert!(waits(5 + RAISED_MAX_NS, Some(5)).is_relieved(), "it spins");
+    }
 }

@@ -41,6 +41,7 @@ pub mod scenarios;
 pub mod serve;
 pub mod shared;
 pub mod skeleton;
+pub mod spinning;
 pub mod spread;
 pub mod switch;
 pub mod systemd;

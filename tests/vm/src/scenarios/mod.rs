@@ -30,6 +30,7 @@ mod predict;
 mod preempt;
 mod privileges;
 mod recording;
+mod relieved;
 mod residence;
 mod rt1;
 mod rules;
@@ -200,6 +201,7 @@ pub const ALL: &[Scenario] = &[
     hog::FIFO_HOG_NRT,
     hog_kernel::HOG_KERNEL,
     hogged::HOGGED,
+    relieved::RELIEVED,
     churn::AFFINITY,
     churn::STORMS,
     churn::STORMS_CHECKED,
