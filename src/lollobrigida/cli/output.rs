@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use page::link::why_not_followed;
+use page::link::{self, Place};
 use tempfile::NamedTempFile;
 
 use super::OutputArgs;
@@ -106,7 +106,7 @@ pub enum Target {
     /// Standard output.
     Stdout,
     /// Something that is no file: a device, a named pipe.
-    Special(PathBuf),
+    Special(Place),
     /// A file, which gets its name when it is whole.
     File(NamedTempFile, PathBuf),
 }
@@ -123,16 +123,14 @@ impl Target {
         let cannot = |why: &dyn std::fmt::Display| {
             Failure::Usage(format!("cannot write {}: {why}", path.display()))
         };
-        if let Some(why) = why_not_followed(path) {
-            return Err(cannot(&why));
-        }
         // a link stays a link: the file it leads to is replaced
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(&path) {
+        let place = link::follow(path).map_err(|why| cannot(&why))?;
+        match fs::metadata(place.path()) {
             Ok(meta) if meta.is_dir() => return Err(cannot(&"it is a directory")),
-            Ok(meta) if !meta.is_file() => return Ok(Self::Special(path)),
+            Ok(meta) if !meta.is_file() => return Ok(Self::Special(place)),
             _ => {}
         }
+        let path = place.path().to_owned();
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .prefix(".lollobrigida.")
@@ -149,9 +147,10 @@ impl Target {
     pub fn put(self, text: &str) -> Result<()> {
         match self {
             Self::Stdout => to_stdout_or_nobody(text.as_bytes()),
-            Self::Special(path) => {
-                fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
-            }
+            Self::Special(place) => place
+                .create()
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .with_context(|| format!("writing {}", place.path().display())),
             Self::File(mut file, path) => file
                 .write_all(text.as_bytes())
                 .and_then(|()| Ok(file.persist(&path).map(drop)?))
@@ -226,8 +225,6 @@ mod tests {
     #[test]
     fn a_link_of_somebody_else_is_not_followed() {
         let (_dir, file, link) = linked();
-        assert_eq!(why_not_followed(&link), None);
-        assert_eq!(why_not_followed(&file), None);
         if std::os::unix::fs::lchown(&link, Some(65534), None).is_err() {
             return; // only root can give it away
         }

@@ -5,11 +5,12 @@
 //! starved is SCHED_FIFO 99 while its CPU is held (docs/decisions/0023-kernel-threads.md).
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nix::libc::sched_attr;
+use nix::libc::{ESRCH, sched_attr};
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
 use procfs::process::{Process, Stat, StatFlags};
@@ -169,15 +170,12 @@ impl Changed {
             return;
         }
         (self.priority, self.ran_ns) = (priority, ran_ns(tid).unwrap_or_default());
-        if let Err(error) =
-            sched::set(tid, &sched_attr { sched_priority: priority, ..sched::highest() })
-        {
-            log::debug!("kernel thread {tid} is not SCHED_FIFO {priority}: {error}");
-        } else if self.id.has_ended() {
-            // another task has got its number in between, and was not meant
-            drop(sched::set(tid, &sched::attr(SCHED_OTHER)));
-        } else {
-            log::debug!("kernel thread {tid} is SCHED_FIFO {priority}");
+        let raised = sched_attr { sched_priority: priority, ..sched::highest() };
+        match give(&self.id, &raised, sched::set) {
+            Ok(()) => log::debug!("kernel thread {tid} is SCHED_FIFO {priority}"),
+            Err(error) => {
+                log::debug!("kernel thread {tid} is not SCHED_FIFO {priority}: {error}");
+            }
         }
     }
 
@@ -195,6 +193,21 @@ impl Changed {
             _ => Ok(()),
         }
     }
+}
+
+/// Gives the task `id` these attributes by `set`. Another one that has got its number in between was not
+/// meant: it is a normal task then.
+fn give(
+    id: &TaskId,
+    attr: &sched_attr,
+    set: impl Fn(i32, &sched_attr) -> io::Result<()>,
+) -> io::Result<()> {
+    set(id.tid, attr)?;
+    if !id.has_ended() {
+        return Ok(());
+    }
+    set(id.tid, &sched::attr(SCHED_OTHER))?;
+    Err(io::Error::from_raw_os_error(ESRCH))
 }
 
 /// Lowers what a dead predecessor has changed. The caller holds the lock that shows it dead. Returns how
@@ -255,9 +268,14 @@ fn is_bound(tid: i32, cpus: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::fs;
+    use std::process::Command;
+
+    use nix::libc;
 
     use super::*;
+    use crate::daemon::classes::facts::SCHED_FIFO;
 
     #[test]
     fn what_is_changed_is_remembered_until_it_is_lowered() {
@@ -276,6 +294,28 @@ mod tests {
         fs::write(&record, "[{").expect("written");
         let error = repair(&record).expect_err("damaged").to_string();
         assert!(error.contains("damaged") && record.exists(), "{error}");
+    }
+
+    #[test]
+    fn a_task_that_has_got_the_number_of_another_one_is_not_raised() {
+        let child = Command::new("sleep").arg("60").spawn().expect("a child");
+        let tid = child.id().cast_signed();
+        let id = TaskId::now(tid).expect("readable").expect("there");
+        let (child, calls) = (RefCell::new(child), RefCell::new(Vec::new()));
+        let set = |of, attr: &sched_attr| {
+            calls.borrow_mut().push((of, attr.sched_policy, attr.sched_flags));
+            // it ends between the last look at it and the call
+            let mut child = child.borrow_mut();
+            child.kill().and_then(|()| child.wait()).map(drop)
+        };
+        let error = give(&id, &sched::highest(), set).expect_err("it has ended");
+        assert!(sched::is_gone(&error), "{error}");
+        let reset_on_fork = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+        assert_eq!(
+            calls.into_inner(),
+            [(tid, SCHED_FIFO, reset_on_fork), (tid, SCHED_OTHER, 0)],
+            "children of it are normal tasks in any case"
+        );
     }
 
     #[test]

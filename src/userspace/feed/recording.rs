@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A stream in a file: the same frames, through gzip.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -28,12 +29,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the file.
+    /// Makes the file, for its owner only: it has the names of all tasks, as the feed, which others
+    /// may not read either.
     ///
     /// # Errors
     /// When it is there already, or cannot be made.
     pub fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create_new(path).map_err(|error| {
+        let mut new = OpenOptions::new();
+        let file = new.write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
             let what = match error.kind() {
                 ErrorKind::AlreadyExists => {
                     "is there already, and is not overwritten: remove it or name another file"

@@ -194,7 +194,8 @@ fn recording(dir: &Path, intervals: u64) -> PathBuf {
         }
     }
     let bytes = recorder.finish().expect("finished");
-    assert_eq!(bytes, fs::metadata(&path).expect("there").len());
+    let made = fs::metadata(&path).expect("there");
+    assert_eq!((bytes, made.mode() & 0o777), (made.len(), 0o600));
     path
 }
 

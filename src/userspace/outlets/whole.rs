@@ -2,11 +2,10 @@
 //! A whole recording, interval by interval, and the files made of it.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use page::link::why_not_followed;
+use page::link;
 
 use crate::exit::Failure;
 use crate::feed::{self, Wanted};
@@ -76,10 +75,8 @@ pub fn create<'a>(path: &Path, out: &'a mut dyn Write) -> Result<Box<dyn Write +
         code: 2,
         text: format!("{} cannot be written: {why}", path.display()),
     };
-    if let Some(why) = why_not_followed(path) {
-        return Err(cannot(&why));
-    }
-    let file = File::create(path).map_err(|error| cannot(&error))?;
+    let place = link::follow(path).map_err(|why| cannot(&why))?;
+    let file = place.create().map_err(|error| cannot(&error))?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
