@@ -136,8 +136,7 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 {
 	u64 long_ns = policy->predict_c_ns * policy->predict_k;
 
-	/* The mean hides bursts. Replayed (tests/policy/examples/replay.rs), this rule wastes a
-	 * sixth of the moves that the mean in own run time does, and misses no more calm. */
+	/* the mean hides bursts: this rule wastes a sixth of its moves (docs/decisions/0009) */
 	if (policy->predict_rule == ARTIS_PREDICT_LEAST)
 		return h->least_run_ns > h->quiet_run_ns + policy->predict_c_ns ||
 		       h->quiet_run_ns >= long_ns;

@@ -52,8 +52,7 @@ __noinline bool settle_beneath(struct task_struct *p __arg_trusted,
 	return held;
 }
 
-/* Tasks that were held and are to be queued: no more than CPUs, since each CPU holds one task and
- * dispatches before it holds another one. */
+/* Held tasks to be queued: a CPU holds one, and dispatches before it holds another one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, ARTIS_MAX_CPUS);

@@ -224,8 +224,6 @@ __noinline int enqueue_group(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-#define ARTIS_OFFER_SCAN 32 /* tasks of a queue for which an idle CPU is searched */
-
 /* Kicks an idle CPU for the first task of @queue of @group that has one. Global: verified once. */
 __noinline bool offer_queue(u32 queue, u32 group)
 {
@@ -236,7 +234,7 @@ __noinline bool offer_queue(u32 queue, u32 group)
 
 	__sink(seen);
 	bpf_for_each(scx_dsq, p, dsq_of(queue, group), 0) {
-		if (seen++ >= ARTIS_OFFER_SCAN)
+		if (seen++ >= ARTIS_SCAN)
 			break;
 		t = bpf_task_storage_get(&task_stor, p, 0, 0);
 		cpu = t ? idle_for(p, t, queue, group) : -EBUSY;

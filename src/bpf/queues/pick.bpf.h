@@ -118,7 +118,7 @@ static __always_inline void set_makes_way(struct artis_cpu *c, s32 cpu, const st
 
 /* Short, for a soon return to an RT CPU after a section: the return of a call is not hooked. */
 #define ARTIS_RT1_SLICE_NRT_NS 1000000
-#define ARTIS_RT1_SCAN 64 /* RT1+ tasks at the head of a queue passed over for one that is none */
+#define ARTIS_SCAN 64 /* tasks of a queue passed over for one that may run, or is no RT1+ task */
 #define ARTIS_RT1_LOOK 32 /* CPUs searched for one with a lower RT1+ task */
 
 static __always_inline u64 turn_ns(void)
@@ -266,18 +266,25 @@ static __always_inline void preempt(s32 cpu, u32 why)
 		count(why);
 }
 
-/* Runs the first non-RT1+ task of @dsq: endless RT1+ tasks must not starve kthreads, the daemon. */
-__noinline bool let_lower_run(s32 cpu, u64 dsq)
+/* Runs the first task of @dsq that may run on @cpu. With loads, if that lowers the greater load; without,
+ * no RT1+ task: endless ones must not starve kthreads, the daemon. Global: verified once. */
+__noinline bool move_first(s32 cpu, u64 dsq, const struct artis_load *from,
+			   const struct artis_load *to)
 {
 	struct task_struct *p;
+	struct artis_task *t;
 	u32 seen = 0;
 
 	__sink(seen);
 	bpf_for_each(scx_dsq, p, dsq, 0) {
-		if (seen++ >= ARTIS_RT1_SCAN)
+		if (seen++ >= ARTIS_SCAN)
 			break;
-		if (artis_is_rt1_order(p->scx.dsq_vtime) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+		    (!from && artis_is_rt1_order(p->scx.dsq_vtime)))
 			continue;
+		t = from ? bpf_task_storage_get(&task_stor, p, 0, 0) : NULL;
+		if (from && (!to || !t || !artis_relieves(from, to, t->weight)))
+			break;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
 	}

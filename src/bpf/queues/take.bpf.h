@@ -31,7 +31,7 @@ __noinline bool waits_behind(u64 dsq, s32 cpu, u64 *order __arg_nonnull)
 
 	__sink(seen);
 	bpf_for_each(scx_dsq, p, dsq, 0) {
-		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && seen++ < ARTIS_OFFER_SCAN)
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && seen++ < ARTIS_SCAN)
 			continue;
 		*order = p->scx.dsq_vtime;
 		return true;
@@ -108,9 +108,9 @@ static __noinline bool take_throttled(s32 cpu, bool rt)
 {
 	u32 group = group_of(cpu);
 
-	return let_lower_run(cpu, dsq_of(ARTIS_QUEUE_OWN, cpu)) ||
-	       (!rt && let_lower_run(cpu, dsq_of(ARTIS_QUEUE_BOUND, group))) ||
-	       let_lower_run(cpu, dsq_of(ARTIS_QUEUE_CALM, group));
+	return move_first(cpu, dsq_of(ARTIS_QUEUE_OWN, cpu), NULL, NULL) ||
+	       (!rt && move_first(cpu, dsq_of(ARTIS_QUEUE_BOUND, group), NULL, NULL)) ||
+	       move_first(cpu, dsq_of(ARTIS_QUEUE_CALM, group), NULL, NULL);
 }
 
 /* Global: verified once. */
@@ -165,8 +165,6 @@ __noinline bool balance(s32 cpu)
 	struct artis_group *g = group_nr(mine);
 	u64 now_ns = scx_bpf_now(), looked_ns = g->looked_ns;
 	struct artis_load here, there;
-	struct task_struct *head;
-	struct artis_task *t;
 
 	if (now_ns - cpu_of(cpu)->power_ns >= policy.balance_ns)
 		tell_power(cpu_of(cpu), cpu, now_ns);
@@ -182,9 +180,7 @@ __noinline bool balance(s32 cpu)
 		return false;
 	queue = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, other)) > 0 ? ARTIS_QUEUE_BOUND :
 									      ARTIS_QUEUE_CALM;
-	head = __COMPAT_scx_bpf_dsq_peek(dsq_of(queue, other));
-	t = head ? bpf_task_storage_get(&task_stor, head, 0, 0) : NULL;
-	if (!t || !artis_relieves(&there, &here, t->weight) || !move_to_local(queue, other))
+	if (!move_first(cpu, dsq_of(queue, other), &there, &here))
 		return false;
 	count_took(ARTIS_STAT_TAKE_GROUP);
 	return true;

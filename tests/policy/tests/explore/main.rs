@@ -13,6 +13,7 @@ use machine::Kind::{Attempting, Calm, Kernel, Rt1};
 use machine::{Actor, PutBack, Scene, any, on};
 use plant::Plant;
 
+const HEAVY: Actor = Actor { weight: 300, ..any(Calm) };
 /// States: more would take too long.
 const LIMIT: usize = 1_500_000;
 
@@ -88,8 +89,9 @@ fn held_tasks() {
 fn two_groups_even_out() {
     // bound to the second group, and to the first
     holds(scene!(TWO_GROUPS, [any(Calm), any(Attempting), on(Attempting, 0b100), on(Calm, 0b011)]));
-    const HEAVY: Actor = Actor { weight: 300, ..any(Calm) };
     holds(scene!(TWO_GROUPS, [HEAVY, any(Calm), any(Attempting)]));
+    // light ones that may not leave, before a heavy one that may
+    holds(scene!(TWO_GROUPS, [on(Calm, 0b011), on(Calm, 0b011), HEAVY, any(Calm)]));
 }
 
 /// The scene breaks with the bug, in these words.
@@ -106,6 +108,7 @@ fn planted_bugs_are_found() {
     let partial = scene!(ONE_AND_TWO, [any(Calm), on(Attempting, 0b110)]);
     let firm = scene!(TWO_AND_ONE, [any(Rt1), any(Calm), any(Calm), any(Calm)]);
     let apart = scene!(TWO_GROUPS, [any(Calm), any(Attempting), any(Attempting)]);
+    let bound = scene!(TWO_GROUPS, [on(Calm, 0b011), on(Calm, 0b011), HEAVY, any(Calm)]);
     let at_once = Scene { put_back: PutBack::AtOnce, ..mixed };
     let held = Scene { put_back: PutBack::Held, ..mixed };
     for (scene, plant, words) in [
@@ -123,6 +126,7 @@ fn planted_bugs_are_found() {
         (held, Plant::HeldForgotten, "sleeps while"),
         (firm, Plant::LastForgotten, "sleeps while"),
         (apart, Plant::LoadIgnored, "worst load"),
+        (bound, Plant::HeadJudged, "worst load"),
     ] {
         found(scene, plant, words);
     }

@@ -23,6 +23,8 @@ pub enum Plant {
     RtTakesNothing,
     /// A CPU without work does not look at other groups.
     GroupsIgnored,
+    /// Balancing goes by the weight of a queue's head, also if another task is moved.
+    HeadJudged,
     /// A task moves to another group whatever the loads.
     LoadIgnored,
     /// A task is taken and left where it was.

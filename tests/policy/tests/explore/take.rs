@@ -71,8 +71,12 @@ impl Machine<'_> {
         for other in (0..self.scene.groups()).filter(|&other| other != mine) {
             let (there, here) = (self.load(other), self.load(mine));
             let queue = if self.state.bound[other].is_empty() { CALM } else { BOUND };
-            let Some(&first) = self.queue(queue, other).items().first() else { continue };
-            let weight = self.scene.weight(first);
+            let scene = self.scene;
+            let by_head = self.planted(Plant::HeadJudged);
+            let mut waiting = self.queue(queue, other).items().iter();
+            let judged = waiting.find(|&&task| by_head || scene.may_run(task, cpu));
+            let Some(&first) = judged else { continue };
+            let weight = scene.weight(first);
             // SAFETY: live structs of C's layout that are only read.
             let relieves = unsafe { artis_relieves(&there, &here, weight) };
             if !relieves && !self.planted(Plant::LoadIgnored) {
@@ -88,7 +92,7 @@ impl Machine<'_> {
             }
             let after = self.load(mine);
             let after = after.weight * u64::from(after.m);
-            if task == first && after > before {
+            if after > before {
                 self.worse = Some((before, after));
             }
             return;
