@@ -22,6 +22,7 @@ fn main() {
         ("auditor", "auditor"),
         ("lazy", "observer"),
         ("leaving", "observer"),
+        ("idling", "observer"),
     ] {
         let built = BpfBuilder::new().and_then(|mut b| {
             b.enable_intf(&format!("observer/{intf}.h"), &format!("{intf}_intf.rs"))

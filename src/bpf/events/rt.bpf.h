@@ -46,11 +46,17 @@ static __noinline void rt_begins(struct artis_cpu *c, s32 cpu)
 void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 {
 	struct artis_cpu *c = cpu_of(cpu);
+	struct artis_look l = { .rt = c->kind != ARTIS_CPU_NRT, .may_stay = true };
 
 	if (!idle && has_rt_task(cpu))
 		rt_begins(c, cpu);
 	else if (idle && c->rt.in_rt)
 		rt_switch(c, cpu, false, scx_bpf_now());
+	/* what has been queued since it looked: the idle bit is set by now, from 6.16 on */
+	if (idle)
+		look_around(&l, c, cpu);
+	if (unlikely(l.waits) && likely(!c->gone))
+		scx_bpf_kick_cpu(cpu, 0);
 }
 
 /* The real-time task on RT CPU @c, loose or after such a task, has run until now. Returns 0. */

@@ -21,6 +21,7 @@ pub mod guest;
 pub mod hold;
 pub mod hooked;
 pub mod host;
+pub mod idling;
 pub mod kernel_log;
 pub mod kernel_threads;
 pub mod leaving;

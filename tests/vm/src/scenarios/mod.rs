@@ -21,6 +21,7 @@ mod hogged;
 mod hotplug;
 mod inside;
 mod last_cpu;
+mod late_idle;
 mod lazy;
 mod loading;
 mod loose;
@@ -216,6 +217,7 @@ pub const ALL: &[Scenario] = &[
     ejected::EJECTED,
     hotplug::HOTPLUG,
     last_cpu::LAST_CPU,
+    late_idle::LATE_IDLE,
     evictions::TASK_EVICTIONS,
     tally::TALLY,
     recording::RECORDING,
