@@ -58,7 +58,44 @@ pub fn set(tid: i32, attr: &libc::sched_attr) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Gives a thread a policy without priority. The kernel takes the nice value that the thread has by then.
+///
+/// # Errors
+/// The kernel's; ESRCH: it is gone.
+pub fn set_normal(tid: i32, policy: u32, reset_on_fork: bool) -> io::Result<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    let flag = if reset_on_fork { libc::SCHED_RESET_ON_FORK } else { 0 };
+    let policy = policy.cast_signed() | flag;
+    // SAFETY: the kernel reads one such struct.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const none) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Does the error mean that there is no such thread?
 pub fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_gets_a_policy_keeps_its_own_nice_value() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        let tid = child.id().cast_signed();
+        let has = || {
+            let attr = get(tid).expect("readable").expect("there");
+            (attr.sched_policy, attr.sched_nice, attr.sched_flags)
+        };
+        let other = libc::SCHED_OTHER.cast_unsigned();
+        set(tid, &libc::sched_attr { sched_nice: 19, ..attr(other) }).expect("set");
+        for (policy, resets) in [(libc::SCHED_BATCH.cast_unsigned(), false), (other, true)] {
+            set_normal(tid, policy, resets).expect("set");
+            assert_eq!(has(), (policy, 19, u64::from(resets)), "SCHED_FLAG_RESET_ON_FORK is 1");
+        }
+        child.kill().and_then(|()| child.wait()).expect("killed");
+    }
 }

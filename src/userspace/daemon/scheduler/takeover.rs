@@ -68,42 +68,9 @@ fn move_one(tid: i32) -> io::Result<bool> {
         libc::SCHED_BATCH => libc::SCHED_OTHER,
         _ => return Ok(false),
     };
-    set_policy(tid, &attr, other)?;
-    set_policy(tid, &attr, attr.sched_policy.cast_signed())?;
+    // by number, which another thread may have got meanwhile: each keeps the nice value that it has
+    let resets = attr.sched_flags & libc::SCHED_FLAG_RESET_ON_FORK as u64 != 0;
+    sched::set_normal(tid, other.cast_unsigned(), resets)?;
+    sched::set_normal(tid, attr.sched_policy, resets)?;
     Ok(true)
-}
-
-/// Gives a thread with these attributes another policy. Its nice value stays what it is, which may be
-/// that of another thread, if that has got this number meanwhile.
-fn set_policy(tid: i32, attr: &libc::sched_attr, policy: i32) -> io::Result<()> {
-    let flags = attr.sched_flags | libc::SCHED_FLAG_KEEP_PARAMS as u64;
-    let sched_policy = policy.cast_unsigned();
-    sched::set(tid, &libc::sched_attr { sched_policy, sched_flags: flags, ..*attr })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    #[test]
-    fn a_thread_that_is_moved_keeps_its_own_nice_value() {
-        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
-        let tid = child.id().cast_signed();
-        let nice = sched::get(0).expect("readable").expect("there").sched_nice.max(7);
-        rustix::process::setpriority_process(rustix::process::Pid::from_raw(tid), nice)
-            .expect("set");
-        let has = || sched::get(tid).ok().flatten().filter(|attr| attr.sched_nice == nice);
-        let before = has().expect("nice");
-        assert!(move_one(tid).expect("moved"));
-        let moved = has().expect("still nice");
-        assert_eq!(moved.sched_policy, before.sched_policy);
-        // of a task that had this number before
-        let other = libc::sched_attr { sched_nice: nice + 1, ..before };
-        set_policy(tid, &other, libc::SCHED_BATCH).expect("set");
-        let set = has().expect("still nice");
-        assert_eq!(set.sched_policy, libc::SCHED_BATCH.cast_unsigned());
-        child.kill().and_then(|()| child.wait()).expect("killed");
-    }
 }
