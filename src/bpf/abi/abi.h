@@ -149,6 +149,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u8 began_in; /* enum artis_section in which it began to run; below, at the last look */
 	u8 section;
 	u8 makes_way; /* the task here is in the mask of those that make way (ledger/cpu.bpf.h) */
+	u8 again; /* it idles, has found nothing, and is to look once more */
 	u32 section_nr; /* system-call number of the section */
 	u32 looks_at; /* which other group it looks at next */
 	struct artis_rt1_budget rt1;

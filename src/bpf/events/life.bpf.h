@@ -301,7 +301,6 @@ void BPF_STRUCT_OPS(artis_cpu_offline, s32 cpu)
 
 	leave_partition(cpu); /* the daemon may have made one meanwhile */
 	empty_own(cpu);
-	cpu_of(cpu)->gone = ARTIS_GONE_EMPTY;
 	sweep_all();
 	leaving = 0;
 	/* a kick of @cpu since it became inactive was in vain */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a real-time task has preempted waits beneath it with its account open, since most real-time
- * tasks soon sleep again. From 6.19 on it stays in the local queue. To 6.18 only ops.cpu_release
- * could put it back from there, before the real-time task runs, so it is held: its slice is set to
- * 0, so that the kernel calls ops.enqueue, which leaves it in no queue. It goes on when its CPU
- * dispatches again, or is queued at a tick (docs/decisions/0003-put-back.md). */
+/* What a real-time task has preempted waits beneath it with its account open: most soon sleep again.
+ * From 6.19 on it stays in the local queue. To 6.18 only ops.cpu_release could put it back from there,
+ * before the real-time task runs, so it is held: with no slice the kernel calls ops.enqueue, which leaves
+ * it in no queue until its CPU dispatches, or ticks (docs/decisions/0003-put-back.md). */
 #pragma once
 #include "insert.bpf.h"
 

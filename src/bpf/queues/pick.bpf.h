@@ -38,8 +38,7 @@ static __always_inline s32 pick_unshared(const struct cpumask *in)
 	return picked;
 }
 
-/* Claims an idle CPU of @kind, @group before others, < 0: none. SMT: idle cores first, then those
- * without a real-time task. */
+/* Claims an idle CPU of @kind, @group before others, < 0: none. SMT: idle cores first, then unshared. */
 __noinline s32 pick_idle(struct task_struct *p __arg_trusted, u32 group, u32 kind, bool all)
 {
 	struct bpf_cpumask *of;

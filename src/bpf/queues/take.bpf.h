@@ -113,7 +113,6 @@ static __noinline bool take_throttled(s32 cpu, bool rt)
 	       move_first(cpu, dsq_of(ARTIS_QUEUE_CALM, group), NULL, NULL);
 }
 
-/* Global: verified once. */
 __noinline u32 next_of(const struct artis_look *l __arg_nonnull)
 {
 	return artis_next(l);
@@ -202,6 +201,7 @@ static __noinline void empty_own(s32 cpu)
 
 	bpf_for_each(scx_dsq, p, dsq_of(ARTIS_QUEUE_OWN, cpu), 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	cpu_of(cpu)->gone = ARTIS_GONE_EMPTY;
 }
 
 /* Group + 1 of a CPU that goes. Until no CPU queues a task for it, which a grace period tells, tasks that
@@ -252,10 +252,8 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (rt_is_next(cpu))
 		return;
-	if (unlikely(c->gone == ARTIS_GONE_LEAVES)) {
+	if (unlikely(c->gone == ARTIS_GONE_LEAVES))
 		empty_own(cpu);
-		c->gone = ARTIS_GONE_EMPTY;
-	}
 	if (unlikely(leaving) && c->kind != ARTIS_CPU_RT)
 		sweep(leaving - 1);
 	if (release) {
@@ -316,4 +314,8 @@ void BPF_STRUCT_OPS(artis_dispatch, s32 cpu, struct task_struct *prev)
 		offer(c, cpu);
 	else if (t && (l.may_stay || (!l.rt && !returns)))
 		keep(c, cpu, t, prev, queue);
+	/* idle, and still so: no op tells when its idle bit is set, so it looks once more */
+	c->again = !taken && !c->again && !bpf_get_current_task_btf()->pid && likely(!c->gone);
+	if (unlikely(c->again))
+		scx_bpf_kick_cpu(cpu, 0);
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::hint::black_box;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,6 +32,8 @@ use crate::work::{
 pub enum Kind {
     /// computes, without a system call
     Spin,
+    /// the same, with 32 MiB of memory, which its end gives back
+    Large,
     /// sleeps 2 ms, again and again
     Sleep,
     /// runs while each tick is due, and sleeps between
@@ -231,15 +234,20 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
     }
     let epoll = Epoll::new()?;
     let page = Page::new()?;
+    let _memory = (spec.kind == Kind::Large).then(|| black_box(vec![1_u8; 32 << 20]));
     let mut duty = Duty::new(spec.duty)?;
     let units = units_in(spec.kind.compute_ns())?;
     let (mut last_ns, mut entered) = (monotonic_ns()?, false);
     let mut next_ns = last_ns;
     loop {
         match spec.kind {
-            Kind::Spin | Kind::Alarm | Kind::Hold | Kind::Forge | Kind::Siege | Kind::Become => {
-                compute()
-            }
+            Kind::Spin
+            | Kind::Large
+            | Kind::Alarm
+            | Kind::Hold
+            | Kind::Forge
+            | Kind::Siege
+            | Kind::Become => compute(),
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Tick => pass_tick()?,
             Kind::Call => call()?,

@@ -169,7 +169,7 @@ const BEGINS: u32 = 5;
 fn idle_rt_used(ctx: &Ctx) -> Result<Outcome> {
     let mut observer = Occupancy::attach(ctx.rt, 0)?;
     let mut daemon = ctx.load(&[])?;
-    let mut workers = Workers::start("fill", ctx.all().iter().map(|_| Spec::new(Kind::Spin)))?;
+    let mut workers = Workers::start("fill", ctx.all().iter().map(|_| Spec::new(Kind::Large)))?;
     workers.wait_begun()?;
     pause(1.0);
     let mut most = 0.0f64;
