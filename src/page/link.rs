@@ -29,7 +29,7 @@ pub fn follow(path: &Path) -> Result<Place, String> {
     let trusted = [0, nix::unistd::geteuid().as_raw()];
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        // the link itself, which nobody can exchange any more
+        // the link itself: by its descriptor it cannot be exchanged any more
         let mut itself = OpenOptions::new();
         itself.read(true).custom_flags((OFlag::O_PATH | OFlag::O_NOFOLLOW).bits());
         let Ok(link) = itself.open(&path) else { return Ok(Place { path, is_open_file: false }) };

@@ -52,7 +52,7 @@ void BPF_STRUCT_OPS(artis_update_idle, s32 cpu, bool idle)
 		rt_begins(c, cpu);
 	else if (idle && c->rt.in_rt)
 		rt_switch(c, cpu, false, scx_bpf_now());
-	/* what has been queued since it looked: the idle bit is set by now, from 6.16 on */
+	/* what has been queued since it looked: from 6.16 on its idle bit is set by now */
 	if (idle)
 		look_around(&l, c, cpu);
 	if (unlikely(l.waits) && likely(!c->gone))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Holds a CPU that goes idle, until a task has left another CPU: it has looked for a task, and nobody
- * finds it idle yet. Notes whether it then idles while that task waits.
+ * Holds a CPU that goes idle, until a task has left another CPU: it has looked for a task, and its idle
+ * bit is not set yet. Notes whether it then idles while that task waits.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

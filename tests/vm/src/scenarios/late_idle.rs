@@ -31,6 +31,7 @@ const GOES_IDLE: u32 = 2;
 const RT: u32 = 3;
 /// Without the rule the CPU idles in one of five: interrupts that came meanwhile wake it as well.
 const TURNS: u32 = 30;
+
 fn late_idle(ctx: &Ctx) -> Result<Outcome> {
     let ctx = &ctx.with_rt(Cpus::one(RT))?;
     let busy = ctx.nrt.without(Cpus::one(GOES_IDLE));
