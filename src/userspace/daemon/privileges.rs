@@ -39,8 +39,7 @@ const CALLS: &[&str] = &[
      sendmmsg sendmsg sendto setsockopt shutdown socket socketpair",
     // waiting
     "clock_nanosleep epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd2 futex \
-     futex_waitv nanosleep poll ppoll pselect6 restart_syscall select timerfd_create \
-     timerfd_gettime timerfd_settime",
+     futex_waitv nanosleep poll ppoll pselect6 restart_syscall select",
     // threads and signals; the end, also by abort(3)
     "clone clone3 exit exit_group gettid kill prctl rseq rt_sigaction rt_sigpending rt_sigprocmask \
      rt_sigreturn rt_sigsuspend rt_sigtimedwait set_robust_list sigaltstack tgkill",

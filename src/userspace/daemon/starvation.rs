@@ -9,12 +9,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::libc;
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use procfs::process::{Process, Task};
 
 use super::classes::facts::SCHED_RR;
@@ -22,7 +20,7 @@ use super::{place, sched};
 
 /// The run loop stands still when it has not turned for so long: it does every 100 ms at least, and once
 /// in each period of the RT1+ budget, 2^30 ns, where RT1+ tasks hold all CPUs.
-const STILL: Duration = Duration::from_millis(1200);
+const STILL_MS: u64 = 1200;
 /// Between two looks at the threads meanwhile. One that is found waiting twice, without having run,
 /// starves.
 const LOOK: Duration = Duration::from_millis(100);
@@ -43,10 +41,9 @@ pub struct Relief {
 /// What is known of the run loop.
 #[derive(Debug)]
 struct RunLoop {
-    /// Runs out [`STILL`] after the last turn: a thread that looked itself in the meantime would be
-    /// real-time work on an NRT CPU all the time.
-    alarm: TimerFd,
-    turns: AtomicU64,
+    begun: Instant,
+    /// The time of the last turn, since `begun`, ms.
+    turned_ms: AtomicU64,
     has_ended: AtomicBool,
 }
 
@@ -55,15 +52,13 @@ impl Relief {
     /// still.
     ///
     /// # Errors
-    /// When there is no thread, or no timer.
+    /// When there is no thread.
     pub fn begin() -> Result<Self> {
-        let alarm = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC);
         let run_loop = Arc::new(RunLoop {
-            alarm: alarm.context("a timer that tells a starving daemon")?,
-            turns: AtomicU64::new(0),
+            begun: Instant::now(),
+            turned_ms: AtomicU64::new(0),
             has_ended: AtomicBool::new(false),
         });
-        run_loop.wake_in(STILL)?;
         let mut watch = Watch { run_loop: Arc::clone(&run_loop), seen: BTreeMap::new() };
         let thread = thread::Builder::new().name("relief".into()).spawn(move || watch.run());
         let thread = thread.context("a thread that looks for starving ones")?;
@@ -73,32 +68,32 @@ impl Relief {
     /// The run loop turns: it is its thread that calls this. Where that gets a CPU the others do, too,
     /// since they may run on the same ones.
     pub fn turn(&self) {
-        self.run_loop.turns.fetch_add(1, Ordering::Relaxed);
-        // fails for times that are no times only
-        let _ = self.run_loop.wake_in(STILL);
+        self.run_loop.turned_ms.store(self.run_loop.now_ms(), Ordering::Relaxed);
     }
 }
 
 impl Drop for Relief {
     fn drop(&mut self) {
         self.run_loop.has_ended.store(true, Ordering::Relaxed);
-        let _ = self.run_loop.wake_in(Duration::from_nanos(1));
-        let _ = self.thread.take().map(JoinHandle::join);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
     }
 }
 
 impl RunLoop {
-    fn turns(&self) -> u64 {
-        self.turns.load(Ordering::Relaxed)
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When it stands still, if it does not turn before, in ms; 0: it does.
+    fn still_in_ms(&self) -> u64 {
+        (self.turned_ms.load(Ordering::Relaxed) + STILL_MS).saturating_sub(self.now_ms())
     }
 
     fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
-    }
-
-    fn wake_in(&self, time: Duration) -> nix::Result<()> {
-        let once = Expiration::OneShot(TimeSpec::from_duration(time));
-        self.alarm.set(once, TimerSetTimeFlags::empty())
     }
 }
 
@@ -141,15 +136,18 @@ impl Watch {
             return;
         }
         while !self.run_loop.has_ended() {
-            // a signal wakes it as well, which does no harm
-            let _ = self.run_loop.alarm.wait();
-            self.look_until_it_turns();
+            match self.run_loop.still_in_ms() {
+                0 => self.look_until_it_turns(),
+                // by a futex: the timer of a real-time task, which expires in the interrupt on
+                // PREEMPT_RT, too, while that of a timerfd needs the thread ktimers/N of priority 1
+                ms => thread::park_timeout(Duration::from_millis(ms)),
+            }
         }
     }
 
     fn look_until_it_turns(&mut self) {
-        let before = self.run_loop.turns();
-        while !self.run_loop.has_ended() && (self.run_loop.turns() == before || self.has_raised()) {
+        while !self.run_loop.has_ended() && (self.run_loop.still_in_ms() == 0 || self.has_raised())
+        {
             self.look();
             thread::sleep(LOOK);
         }

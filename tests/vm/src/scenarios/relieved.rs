@@ -16,8 +16,7 @@ use crate::worker::{Kind, Spec, set_fifo};
 pub const RELIEVED: Scenario = Scenario {
     name: "relieved",
     what: "a daemon that starved and then spins leaves its CPU to other tasks, too",
-    // on 7.0 PREEMPT_RT the daemon was not raised within 60 s; why is not known yet
-    scope: Scope::First,
+    scope: Scope::Both,
     boot: &[],
     secs: 12,
     host: Host::Alone,
