@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Records what --adopt and --confine change of tasks (docs/decisions/0016-adoption.md), to restore
  * it. Maps and links are pinned: records follow forks and calls without a daemon, too. Only the
- * daemon and a fork of a changed task make a record, and no record claims more than the kernel
- * has granted the task. */
+ * daemon and a fork of a changed task make a record, none of more than the kernel has granted. */
 #include <scx/common.bpf.h>
 #include "abi/abi.h"
 #include "config/sched.bpf.h"

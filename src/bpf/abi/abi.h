@@ -180,6 +180,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 own_queued; /* length of its own queue when last sampled */
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;
+	u32 body_cause; /* enum artis_causes of the last body that ended here; or 0 */
 	u64 ext_ns; /* time in ext tasks */
 	u64 stat[ARTIS_NR_STATS];
 	struct artis_hist residence; /* the sections of residence_ns by length */

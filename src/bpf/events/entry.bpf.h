@@ -40,8 +40,7 @@ static __always_inline void attempts(struct artis_cpu *c, enum artis_stat attemp
 		attempted(c, cause);
 }
 
-/* Is a call that may be harmless an attempt? Or one of a real-time task, which nothing keeps from
- * entering the kernel. */
+/* Is a call that may be harmless an attempt? Those of loose real-time tasks are counted only. */
 static __noinline bool is_other_attempt(struct artis_cpu *c, struct pt_regs *regs, u64 nr)
 {
 	struct task_struct *p = bpf_get_current_task_btf();

@@ -222,8 +222,7 @@ static __noinline bool kthread_is_next(const struct rq *rq)
 	return flags & PF_KTHREAD;
 }
 
-/* Does the task that ran on @c, which a real-time task takes, go to a queue? Not on a CPU that goes,
- * see goes_beneath(). */
+/* Does the task that ran on @c, which a real-time task takes, go to a queue? See goes_beneath(). */
 static __always_inline bool is_put_back(const struct artis_cpu *c, const struct rq *rq)
 {
 	return !c->gone && (!stays_local() || (unlikely(c->curr_rt1) && !kthread_is_next(rq)));
@@ -238,8 +237,11 @@ static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu
 	if (!t)
 		return;
 	settle(c, t, p);
-	if (!runnable)
+	if (!runnable) {
 		queue_leave(t);
+		if (unlikely(c->section_since_ns)) /* it sleeps or exits here: its body began */
+			body_ended(c);
+	}
 	t->section = c->section;
 	t->section_nr = c->section_nr;
 	if (watches(ARTIS_WATCH_TASKS))

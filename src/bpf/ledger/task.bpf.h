@@ -275,6 +275,7 @@ static __always_inline void residence_ends(struct artis_cpu *c)
 static __always_inline void body_ended(struct artis_cpu *c)
 {
 	c->stat[ARTIS_STAT_BODY_ON_RT]++;
+	c->body_cause = c->evict_cause;
 	residence_ends(c);
 }
 

@@ -156,8 +156,7 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 #define ARTIS_CLOCK_THREAD_CPUTIME_ID 3
 
 /* Section that a call begins: ARTIS_SECTION_NONE, _SLEEPING or _CALL, of which _CALL is an attempt.
- * @class: enum artis_call_class; @arg0: clock; @arg1: futex operation or number of descriptors;
- * @arg2: most events. */
+ * @class: enum artis_call_class; @arg0: clock; @arg1: futex operation or descriptors; @arg2: events. */
 static inline u32 artis_call_section(u8 class, u64 arg0, u64 arg1, u64 arg2, u32 poll_fds_max)
 {
 	u32 op = arg1 & ARTIS_FUTEX_CMD_MASK;

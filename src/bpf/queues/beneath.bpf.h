@@ -7,8 +7,7 @@
 #include "insert.bpf.h"
 
 /* Can @p be held? A thread that exits loses its id before it stops for good. A held task goes on
- * before the queues are looked at: at the end of its slice, with a real-time task in each tick, it
- * would run without end. */
+ * before the queues are looked at: without a slice it would run on as long as ticks meet RT0. */
 static __always_inline bool can_be_held(const struct task_struct *p, const struct rq *rq)
 {
 	return p->scx.slice && likely(!rq->scx.local_dsq.nr) && likely(!(p->flags & PF_EXITING));

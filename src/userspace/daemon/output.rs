@@ -112,10 +112,14 @@ impl Output {
 /// Says what became of it all.
 pub fn say_farewell(last: &Reading) {
     let totals = Metrics::between(None, last);
+    let causes = totals.body_causes();
     say(format_args!(
         "scx_artis: scheduler unloaded, the kernel's default took over; ran {:.1} s, evictions {}, \
-         bodies on RT CPUs {}",
-        totals.uptime_s, totals.evictions, totals.bodies_on_rt
+         bodies on RT CPUs {}{}{causes}",
+        totals.uptime_s,
+        totals.evictions,
+        totals.bodies_on_rt,
+        if causes.is_empty() { "" } else { ", the latest: " },
     ));
     match lost() {
         0 => {}

@@ -156,7 +156,7 @@ metrics! {
         Attempts ARTIS_STAT_EVICTION evictions "evictions":
             "Migrations asked for because of an attempt on an RT CPU";
         Attempts ARTIS_STAT_BODY_ON_RT bodies_on_rt "bodies on RT":
-            "Endangering calls whose body ran to its end on an RT CPU although the task could leave: must be 0";
+            "Endangering calls, faults, and deaths that ran to their end, or slept, on an RT CPU although the task could leave: must be 0";
         Predicted ARTIS_STAT_MOVE_RT moved_rt "moves to RT":
             "Moves of a task that may leave from an NRT CPU to an RT CPU";
         Exempt ARTIS_STAT_EXEMPT_MIGRATION_DISABLED exempt_migration_disabled "migration off":
@@ -204,7 +204,9 @@ described! {
         weight: u64 = Gauge "" "weight", "Weight of the runnable ext tasks that may run here only, and this CPU's share of those of its group by what real-time tasks leave of each of its CPUs, without scx_artis itself; 100 is one task of nice 0";
         attempts_per_s: f64 = Gauge "1/s" "att/s", "Attempts per second: endangering kernel entries by tasks that could migrate";
         evictions_per_s: f64 = Gauge "1/s" "evic/s", "Evictions per second: attempts that made a task leave this RT CPU";
-        bodies_on_rt: u64 = Counter "" "body", "Endangering calls whose body ran to its end on this RT CPU, since the begin: must be 0";
+        bodies_on_rt: u64 = Counter "" "body", "Endangering bodies on this RT CPU, since the begin: must be 0";
+        #[stat(_om_skip)]
+        body_cause: String = Label "" "of", "What the latest of these was: call NAME, fault, signal; empty when there was none";
         residence_us_per_s: f64 = Gauge "us/s" "us/s", "Time of tasks that could leave in kernel sections on this RT CPU, us per second";
         residence_p99_us: f64 = Gauge "us" "p99", "The 99th percentile of these sections' lengths in the interval, or since the begin if there was none in it, us";
         residence_max_us: f64 = Counter "us" "worst", "The longest such section since the begin, us";

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::task::cause_name;
 use super::{CpuMetrics, CpuReading, Hist, Metrics, Reading, RtShare, total};
 use crate::abi::{CpuKind, NR_STATS, bindings as abi};
 use crate::config::CpuSet;
@@ -81,6 +82,14 @@ fn quantile_us(times: &Hist, share: f64) -> f64 {
 }
 
 impl Metrics {
+    /// What the latest bodies on RT CPUs were, one for each CPU that had any: "call read on CPU 2".
+    pub fn body_causes(&self) -> String {
+        let of_cpu = |(id, cpu): (&usize, &CpuMetrics)| {
+            (!cpu.body_cause.is_empty()).then(|| format!("{} on CPU {id}", cpu.body_cause))
+        };
+        self.cpus.iter().filter_map(of_cpu).collect::<Vec<_>>().join(", ")
+    }
+
     /// What happened between `prev` and `now`; without `prev`, since the
     /// scheduler began.
     ///
@@ -218,6 +227,10 @@ fn cpu_between(
             + stat_per_s(abi::artis_stat_ARTIS_STAT_ATTEMPT_SIGNAL),
         evictions_per_s: stat_per_s(abi::artis_stat_ARTIS_STAT_EVICTION),
         bodies_on_rt: cpu.stat[abi::artis_stat_ARTIS_STAT_BODY_ON_RT as usize],
+        body_cause: match cpu.body_cause {
+            0 => String::new(),
+            cause => cause_name(cause),
+        },
         residence_us_per_s: interval
             .per_s(prev.map_or(0, |prev| prev.residence_ns), cpu.residence_ns)
             / 1e3,
@@ -292,7 +305,7 @@ mod tests {
         let mut after = before.clone();
         after.stat[EVICTION] = 160;
         after.stat[ATTEMPT_CALL] = 90;
-        after.stat[BODY_ON_RT] = 1;
+        (after.stat[BODY_ON_RT], after.body_cause) = (1, abi::artis_causes_ARTIS_CAUSE_SIGNAL);
         after.ext_ns = 1_000_000_007;
         (after.loose_ns, after.loose_calls) = (400_000_000, 30);
         after.residence_ns = 4_000_000;
@@ -318,6 +331,7 @@ mod tests {
         close(seen.residence_max_us, 9.5);
         assert_eq!((seen.bodies_on_rt, seen.running_rt, seen.kind.as_str()), (1, 1, "RT"));
         assert_eq!((metrics.evictions, metrics.attempts_call, metrics.bodies_on_rt), (160, 90, 1));
+        assert_eq!(metrics.body_causes(), "signal on CPU 2");
         close(seen.idle_pct, 0.0);
         // those of the interval; where there are none, all
         let within = |us: f64, slot| {

@@ -56,6 +56,8 @@ pub struct CpuReading {
     pub residence_ns: u64,
     /// The longest of these sections, ns.
     pub residence_max_ns: u64,
+    /// What the last body that ended on this RT CPU was about, `enum artis_causes`; 0: none did.
+    pub body_cause: u32,
     /// Tasks in its own queue.
     pub own_queued: u64,
     /// Tasks in the two queues of its group.

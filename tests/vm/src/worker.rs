@@ -46,6 +46,8 @@ pub enum Kind {
     Reader,
     /// computes for 6 ms, then enters the kernel and faults a few times
     Mixed,
+    /// computes for 6 ms, then sleeps for 1 ms in an epoll_wait(2) for up to 17 events
+    Await,
     /// computes for 6 ms, then has a harmless call write to a page that it has not touched
     Fresh,
     /// forks, the child exits, waits for it
@@ -88,7 +90,7 @@ impl Kind {
     /// How long it computes between two entries, ns of an undisturbed CPU; 0: it is not told.
     fn compute_ns(self) -> u64 {
         match self {
-            Self::Mixed | Self::Fresh => 6_000_000,
+            Self::Mixed | Self::Await | Self::Fresh => 6_000_000,
             Self::Enter | Self::Periodic => 1_000_000,
             Self::Job => 20_000_000,
             _ => 0,
@@ -257,6 +259,10 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
                 compute_units(units);
                 call()?;
                 touch()?;
+            }
+            Kind::Await => {
+                compute_units(units);
+                epoll.wait(17)?;
             }
             Kind::Fresh => {
                 page.give_back()?;

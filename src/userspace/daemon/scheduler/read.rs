@@ -144,6 +144,7 @@ impl Scheduler<'_> {
             running: running(&cpu),
             residence_ns: cpu.residence_ns + in_section_ns,
             residence_max_ns: cpu.residence_max_ns.max(in_section_ns),
+            body_cause: cpu.body_cause,
             own_queued: u64::from(cpu.own_queued),
             // a length may be an error number
             shared_queued: of_group

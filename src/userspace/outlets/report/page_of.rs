@@ -97,9 +97,10 @@ fn warnings(recorded: &Recorded) -> Vec<String> {
     let mut warnings = Vec::new();
     if recorded.machine.bodies_on_rt > 0 {
         warnings.push(format!(
-            "{} ran to their end on RT CPUs although the task could leave, since the scheduler \
-             began: that must not be.",
-            count(recorded.machine.bodies_on_rt, "endangering call")
+            "{} ran on RT CPUs although the task could leave, since the scheduler began: that must \
+             not be. The latest: {}.",
+            count(recorded.machine.bodies_on_rt, "endangering section"),
+            recorded.machine.body_causes()
         ));
     }
     for (n, thing, what) in [

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use super::{CALM_AT_2_MS, Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::daemon::{Daemon, Stats};
-use crate::guest::{pause, write};
+use crate::guest::{PATIENCE, pause, until, write};
 use crate::load::Workers;
 use crate::observe::{Observer, Report};
 use crate::worker::{Kind, Spec};
@@ -35,7 +35,7 @@ pub const USUAL: &str = "full";
 const ENOUGH: u64 = 20;
 
 fn models(ctx: &Ctx) -> Result<Outcome> {
-    use Kind::{Call, Mixed, Spin, Touch};
+    use Kind::{Await, Call, Mixed, Spin, Touch};
     ensure!(model()? == USUAL, "the guest's model is {}", model()?);
     let mut observer = Observer::attach(ctx.rt, false)?;
     let kinds = [Mixed, Mixed, Mixed, Mixed, Mixed, Mixed, Call, Touch, Spin, Spin];
@@ -65,12 +65,23 @@ fn models(ctx: &Ctx) -> Result<Outcome> {
     let (daemon, seen, told) = turn("none", &[])?;
     ensure!(seen.rt.endangering > ENOUGH, "control: no bodies on RT CPUs under none");
     ensure!(told > ENOUGH, "{told} bodies are told of under none");
+    let told_of = causes(ctx, &daemon)?;
+    ensure!(
+        told_of.iter().all(|cause| cause.starts_with("call ") || cause == "fault"),
+        "{told_of:?}"
+    );
     daemon.finish()?;
 
     write(KNOB, "voluntary")?;
     let (daemon, seen, _) = turn("voluntary", &[])?;
     // these leave at a preemption point, so they do not run to their end, and are not told of
     ensure!(seen.rt.endangering > ENOUGH, "control: no bodies on RT CPUs under voluntary");
+    // but for those that sleep
+    let waiting = Workers::start("waiting", [Await; 4].map(Spec::new))?;
+    until("a call that sleeps is told of", PATIENCE, || {
+        Ok(causes(ctx, &daemon)?.iter().any(|cause| cause == "call epoll_wait"))
+    })?;
+    drop(waiting);
     daemon.finish()?;
 
     let (daemon, seen, told) = turn("switched to full", &["--set-preempt", USUAL])?;
@@ -90,6 +101,16 @@ fn models(ctx: &Ctx) -> Result<Outcome> {
     // a new instance removes the sockets of the dead one
     ctx.load(&[]).context("after a crash")?.finish()?;
     Ok(Outcome::Passed)
+}
+
+/// What the latest body on each RT CPU was.
+fn causes(ctx: &Ctx, daemon: &Daemon) -> Result<Vec<String>> {
+    let stats = daemon.stats()?.read()?;
+    let of = |cpu: u32| stats["cpus"][cpu.to_string()]["body_cause"].as_str().map(str::to_string);
+    ctx.rt
+        .iter()
+        .map(|cpu| of(cpu).with_context(|| format!("no body_cause of CPU {cpu}")))
+        .collect()
 }
 
 /// The word in brackets.

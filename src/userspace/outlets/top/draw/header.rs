@@ -77,6 +77,7 @@ fn promise(store: &Store) -> Line<'_> {
     if machine.bodies_on_rt > 0 {
         let text = format!(" {} BODIES ON RT ", count(machine.bodies_on_rt as f64));
         line.push_span(Span::styled(text, theme.alarm()));
+        line.push_span(format!(" {}", machine.body_causes()));
     } else {
         line.push_span("bodies on RT 0");
     }

@@ -177,8 +177,9 @@ fn a_body_on_an_rt_cpu_is_an_alarm() {
     let mut snapshot = sample::snapshot();
     assert!(!View::new(80, 24).text().contains("BODIES"));
     snapshot.machine.bodies_on_rt = 3;
+    snapshot.machine.cpus.entry(2).or_default().body_cause = "call read".into();
     let view = View::with(80, 24, Wish::default(), snapshot);
-    assert!(view.text().contains("3 BODIES ON RT"), "{}", view.text());
+    assert!(view.text().contains("3 BODIES ON RT  call read on CPU 2"), "{}", view.text());
     let row = view.row_of("BODIES");
     assert_eq!(view.buffer()[(2, row)].fg, Color::Red);
 }
