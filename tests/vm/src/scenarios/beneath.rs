@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tasks beneath a real-time task that they did not run before.
 
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use anyhow::{Result, anyhow, ensure};
 use nix::sys::prctl::set_timerslack;
 
-use super::{Ctx, Host, Outcome, Scenario, Scope, say};
+use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
 use crate::cpus::Cpus;
+use crate::guest::pause;
+use crate::load::Workers;
+use crate::occupancy::Occupancy;
 use crate::policy::Policy;
 use crate::work::sleep_until;
 use crate::work::{compute, monotonic_ns};
+use crate::worker::{Kind, Spec};
 
 /// Catches: a task that is sent to an idle CPU which a real-time task takes in the same moment, and
 /// waits for that one to end, since nothing takes it out of the local queue. On PREEMPT_RT a thread
@@ -88,4 +94,89 @@ fn woken(ctx: &Ctx, how: &str) -> Result<()> {
     let longest_ns = waits_ns.into_iter().max().unwrap_or(u64::MAX);
     ensure!(longest_ns <= WAITS_MAX_NS, "{how}: it waited for {longest_ns} ns beside an idle CPU");
     Ok(())
+}
+
+/// Catches: "held by real-time tasks" that begins anew with each of them, so that what they have preempted
+/// waits for as long as one comes after the other.
+pub const IN_TURN: Scenario = Scenario {
+    name: "in_turn",
+    what: "two FIFO tasks in turn hold an RT CPU: no task waits beneath them while others take turns",
+    scope: Scope::Everywhere,
+    boot: &["--icount"],
+    secs: 14,
+    host: Host::Shared,
+    complaints: &[],
+    run: in_turn,
+};
+
+/// For how long the two take turns, and how long one lasts.
+const HELD_NS: u64 = 2_000_000_000;
+const TURN_NS: u64 = 1_000_000;
+/// Real-time share of that CPU: from 7.0 on the kernel's server of ext tasks has 0.05.
+const HELD_MIN: f64 = 0.9;
+/// The longest wait of a computing task meanwhile.
+const BENEATH_MAX_NS: u64 = 60_000_000;
+
+fn in_turn(ctx: &Ctx) -> Result<Outcome> {
+    let mut observer = Occupancy::attach(ctx.rt, 0)?;
+    let mut daemon = ctx.load(&[])?;
+    let cpu = ctx.rt.first()?;
+    let specs = ctx.all().iter().map(|_| Spec::new(Kind::Spin).clocked());
+    let mut workers = Workers::start("compute", specs)?;
+    workers.wait_begun()?;
+    pause(0.5);
+    let board = workers.board();
+    (0..workers.len()).for_each(|i| board.longest(i).store(0, Ordering::Relaxed));
+    let before = observer.snapshot()?;
+    let turns = take_turns(Cpus::one(cpu), monotonic_ns()? + HELD_NS)?;
+    let held = observer.snapshot()?.since(&before).rt_share(cpu);
+    workers.ensure_progress(0.5, "after the turns")?;
+    let longest = |i| workers.board().longest(i).load(Ordering::Relaxed);
+    let waits_ns: Vec<u64> = (0..workers.len()).map(longest).collect();
+    say(&format!(
+        "CPU {cpu}: {turns} turns, real-time tasks {held:.3} of its time; longest waits, us: {:?}",
+        waits_ns.iter().map(|ns| ns / 1000).collect::<Vec<_>>()
+    ));
+    enough(turns, HELD_NS / TURN_NS / 2, "turns")?;
+    ensure!(held > HELD_MIN, "real-time tasks had {held:.3} of CPU {cpu}: it was not held");
+    daemon.ensure_loaded("after the turns")?;
+    drop(workers);
+    daemon.finish()?;
+    let longest_ns = waits_ns.into_iter().max().unwrap_or(u64::MAX);
+    ensure!(longest_ns <= BENEATH_MAX_NS, "a task waited for {longest_ns} ns");
+    Ok(Outcome::Passed)
+}
+
+/// Two SCHED_FIFO tasks of this CPU, one of which computes at each moment. Returns how many turns they
+/// had.
+fn take_turns(cpu: Cpus, end_ns: u64) -> Result<u64> {
+    let ((first, to_first), (second, to_second)) = (pipe()?, pipe()?);
+    (&to_first).write_all(b"x")?;
+    thread::scope(|scope| {
+        let two = [(first, to_second), (second, to_first)]
+            .map(|(mine, to_other)| scope.spawn(move || take_turn(cpu, mine, to_other, end_ns)));
+        two.into_iter().map(|task| task.join().map_err(|_| anyhow!("a task panicked"))?).sum()
+    })
+}
+
+/// Until the other one has closed its pipe.
+fn take_turn(
+    cpu: Cpus,
+    mut mine: PipeReader,
+    mut to_other: PipeWriter,
+    end_ns: u64,
+) -> Result<u64> {
+    cpu.bind(0)?;
+    Policy::new(libc::SCHED_FIFO, 50).set(0)?;
+    let mut turns = 0;
+    while monotonic_ns()? < end_ns && mine.read(&mut [0])? == 1 {
+        let turn_ends_ns = monotonic_ns()? + TURN_NS;
+        while monotonic_ns()? < turn_ends_ns {}
+        turns += 1;
+        // fails when the other one has ended
+        if to_other.write_all(b"x").is_err() {
+            break;
+        }
+    }
+    Ok(turns)
 }

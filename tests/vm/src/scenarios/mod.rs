@@ -252,6 +252,7 @@ pub const ALL: &[Scenario] = &[
     service::SERVICE_FAILS,
     hog::HOG_LOAD,
     beneath::WOKEN_BENEATH,
+    beneath::IN_TURN,
     hog::PUT_BACK,
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,

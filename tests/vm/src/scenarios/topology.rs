@@ -7,6 +7,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use super::{Ctx, Host, Outcome, Scenario, Scope, enough, say};
+use crate::cgroup::Cgroup;
 use crate::cpus::Cpus;
 use crate::guest::pause;
 use crate::load::Workers;
@@ -44,11 +45,11 @@ pub const SMT: Scenario = Scenario {
 /// and numactl bring it about; an idle CPU that a task is queued for and that is not woken.
 pub const BOUND: Scenario = Scenario {
     name: "bound",
-    what: "two sockets, five tasks bound to one of them and one to the other: none stands still; \
+    what: "two sockets, five tasks of a cpuset on one of them, then on the other: none stands still; \
            tasks that may leave a CPU run on the idle ones at once",
     scope: Scope::First,
     boot: TWO_LLCS.boot,
-    secs: 22,
+    secs: 25,
     host: Host::Shared,
     complaints: &[],
     run: bound,
@@ -150,14 +151,20 @@ fn bound(ctx: &Ctx) -> Result<Outcome> {
     let ctx = &ctx.with_rt(Cpus::one(3))?;
     let mut daemon = ctx.load(&[])?;
     let spin = |cpus| Spec::new(Kind::Spin).on(Cpus(cpus));
-    let specs = std::iter::repeat_n(spin(0b0011), 5).chain([spin(0b0100)]);
+    let group = Cgroup::with("socket", "cpuset")?;
+    group.set("cpuset.cpus", "0-1")?;
+    let of_group = Spec { cgroup: Some(group.procs()), ..Spec::new(Kind::Spin) };
+    let specs = std::iter::repeat_n(of_group, 5).chain([spin(0b0100)]);
     // one that stands still from its start on never begins
     let mut workers = Workers::start("bound", specs)?;
     let rates = workers.rates(12.0);
     say(&format!("work of each: {rates:?}"));
     workers.ensure_alive("bound to a socket")?;
     daemon.ensure_loaded("with tasks bound to a socket")?;
-    drop(workers);
+    group.set("cpuset.cpus", "2-3")?;
+    workers.ensure_progress(3.0, "when their cpuset is the other socket")?;
+    daemon.ensure_loaded("with tasks bound to the other socket")?;
+    drop((workers, group));
 
     let mut observer = Occupancy::attach(ctx.rt, 0)?;
     let mut workers = Workers::start("widened", std::iter::repeat_n(spin(0b0001), 5))?;
