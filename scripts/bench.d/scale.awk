@@ -1,17 +1,21 @@
 # Reads lines "CPUS NAME TURNED RUNS SUM MEDIAN P99 LONGEST P99.9", separated by tabs. NAME:moving are
-# those of the runs of NAME that moved a task from another CPU. CPUS is the last one with sockets, "48 in 6".
+# those of the runs of NAME that moved a task from another CPU. CPUS may have sockets: "48 in 6".
 function row(p, title, i, g) {
     printf "  %-22s", title
     for (i = 1; i <= m; i++) printf "  %10.0f", mean[size[i], p]
     g = ratio(mean[size[m], p], mean[size[1], p])
     printf "    %6.2f", g
-    if (grouped) printf "  %10.0f  %6.2f", mean[grouped, p], ratio(mean[grouped, p], mean[size[m], p])
+    for (i = 1; i <= s; i++) printf "  %10.0f", mean[sockets[i], p]
+    printf "    %6.2f", ratio(mean[sockets[s], p], mean[sockets[1], p])
     return g
 }
 BEGIN { FS = "\t" }
 {
-    if ($1 ~ / in /) grouped = $1
-    else if (!($1 in seen)) { seen[$1] = 1; size[++m] = $1 }
+    if (!($1 in seen)) {
+        seen[$1] = 1
+        if ($1 ~ / in /) sockets[++s] = $1
+        else size[++m] = $1
+    }
     if (!($2 in known)) { known[$2] = 1; name[++k] = $2 }
     runs[$1, $2] = $4
     mean[$1, $2] = $4 ? $5 / $4 : 0
@@ -22,8 +26,8 @@ END {
     printf "  %-22s", "instructions of a run"
     for (i = 1; i <= m; i++) printf "  %10s", size[i] " CPUs"
     printf "    growth"
-    if (grouped) printf "  %10s  %6s", grouped, "growth"
-    printf "    99.9 %%  left out\n"
+    for (i = 1; i <= s; i++) printf "  %10s", sockets[i]
+    printf "    growth    99.9 %%  left out\n"
     for (j = 1; j <= k; j++) {
         p = name[j]
         if (p ~ /:moving$/) continue
@@ -33,8 +37,8 @@ END {
     }
     # a move is the kernel's: it locks two run queues, dequeues the task and queues it
     moving = "artis_dispatch:moving"
-    for (i = 1; i <= m + (grouped != ""); i++) {
-        n = i <= m ? size[i] : grouped
+    for (i = 1; i <= m + s; i++) {
+        n = i <= m ? size[i] : sockets[i - m]
         rest = runs[n, "artis_dispatch"] - runs[n, moving]
         mean[n, "rest"] = ratio(runs[n, "artis_dispatch"] * mean[n, "artis_dispatch"] - runs[n, moving] * mean[n, moving], rest)
         mean[n, "share"] = 100 * ratio(runs[n, moving], runs[n, "artis_dispatch"])

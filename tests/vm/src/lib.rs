@@ -44,6 +44,7 @@ pub mod shared;
 pub mod skeleton;
 pub mod spinning;
 pub mod spread;
+pub mod stuck;
 pub mod switch;
 pub mod systemd;
 pub mod times;

@@ -9,9 +9,11 @@ use anyhow::{Context, Result};
 use artis_vm::cpus::Cpus;
 use artis_vm::observe::Observer;
 use artis_vm::progress::Board;
-use artis_vm::scenarios::{self, Ctx, Outcome};
+use artis_vm::scenarios::{self, Ctx, Outcome, Scenario};
 use artis_vm::worker::{self, Spec};
-use artis_vm::{daemon, guest, locks, moves, periodic, programs, serve, switch, times, verifier};
+use artis_vm::{
+    daemon, guest, locks, moves, periodic, programs, serve, stuck, switch, times, verifier,
+};
 use clap::{Args, Parser, Subcommand};
 
 /// In-VM tests of scx_artis: an observer that is not the scheduler, and scenarios.
@@ -228,6 +230,8 @@ fn scenario(name: &str, machine: Machine) -> Result<ExitCode> {
     let kernel = guest::line("/proc/sys/kernel/osrelease")?;
     println!("{} on {kernel}: {}", s.name, s.what);
     let ctx = Ctx::new(machine.rt_cpus, machine.program)?;
+    // later than what says itself what it waits for in vain
+    stuck::tell_after(Duration::from_secs(2 * u64::from(s.secs)).max(Scenario::LIMIT_MIN * 5 / 6))?;
     Ok(match scenarios::run(s, &ctx)? {
         Outcome::Passed => {
             println!("{}: passed", s.name);
