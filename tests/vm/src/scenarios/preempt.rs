@@ -81,8 +81,8 @@ fn models(ctx: &Ctx) -> Result<Outcome> {
     until("a call that sleeps is told of", PATIENCE, || {
         Ok(causes(ctx, &daemon)?.iter().any(|cause| cause == "call epoll_wait"))
     })?;
-    drop(waiting);
     daemon.finish()?;
+    drop(waiting); // their end begins on RT CPUs under this model, too
 
     let (daemon, seen, told) = turn("switched to full", &["--set-preempt", USUAL])?;
     ensure!(model()? == USUAL, "--set-preempt: the model is {}", model()?);
