@@ -13,9 +13,10 @@ char _license[] SEC("license") = "GPL";
 #define LOOKS (1 << 23) /* the most that an iterator does */
 #define BUILTIN (1ULL << 63) /* SCX_DSQ_FLAG_BUILTIN: a local queue */
 
-/* the CPU; it is held the next time; it is now */
+/* the CPU; it is held the next time that it goes idle, or stays idle; it is now */
 u32 held_cpu;
 u32 armed;
+u32 stays;
 u32 held;
 /* the task; it waits since it left its CPU, and did when the hold ended */
 u32 pid;
@@ -28,12 +29,12 @@ extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
 
 SEC("fentry/__scx_update_idle")
-int BPF_PROG(goes_idle, struct rq *rq, bool idle)
+int BPF_PROG(goes_idle, struct rq *rq, bool idle, bool do_notify)
 {
 	u64 until_ns;
 	int i;
 
-	if (!idle || !armed || rq->cpu != held_cpu)
+	if (!idle || !armed || rq->cpu != held_cpu || do_notify == !!stays)
 		return 0;
 	armed = 0;
 	held = 1;

@@ -30,13 +30,14 @@ impl Idling {
         Ok(Self { skel })
     }
 
-    /// The next time that the CPU goes idle it is held until the task `pid` has left its CPU, for 1 s at
-    /// most.
+    /// The next time that the CPU goes idle, or stays idle if `stays`, it is held until the task `pid` has
+    /// left its CPU, for 1 s at most.
     ///
     /// # Errors
     /// None that is known.
-    pub fn arm(&mut self, pid: u32) -> Result<()> {
+    pub fn arm(&mut self, pid: u32, stays: bool) -> Result<()> {
         let bss = self.bss()?;
+        bss.stays = u32::from(stays);
         (bss.pid, bss.waits, bss.waited, bss.idled, bss.armed) = (pid, 0, 0, 0, 1);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! scheduler is.
 
 use std::fmt::Write;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
@@ -51,9 +51,7 @@ struct SetClass {
 /// # Errors
 /// When the program is not loaded, or does not run.
 pub fn make_nrt(tid: u32, start_ticks: u64) -> Result<i32> {
-    let named = |program: &ProgramInfo| program.name.to_string_lossy() == "artis_set_class";
-    let program = ProgInfoIter::default().find(named).context("no artis_set_class is loaded")?;
-    let fd = Program::fd_from_id(program.id)?;
+    let fd = fd_of("artis_set_class")?;
     let mut args = SetClass { start_ticks, tid, ..Default::default() };
     let mut opts = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
@@ -65,6 +63,30 @@ pub fn make_nrt(tid: u32, start_ticks: u64) -> Result<i32> {
     let code = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &raw mut opts) };
     ensure!(code == 0, "artis_set_class does not run: {code}");
     Ok(opts.retval.cast_signed())
+}
+
+/// Has BPF kick all CPUs, so that each looks for a task.
+///
+/// # Errors
+/// When the program is not loaded, or does not run.
+pub fn look_again() -> Result<()> {
+    let fd = fd_of("artis_look_again")?;
+    let mut opts = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        ..Default::default()
+    };
+    // SAFETY: it has no input and no output.
+    let code = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &raw mut opts) };
+    ensure!(code == 0, "artis_look_again does not run: {code}");
+    Ok(())
+}
+
+/// The loaded program whose name the kernel keeps [`KEPT`] letters of.
+fn fd_of(name: &str) -> Result<OwnedFd> {
+    let kept = &name[..name.len().min(KEPT)];
+    let named = |program: &ProgramInfo| program.name.to_string_lossy() == kept;
+    let program = ProgInfoIter::default().find(named).with_context(|| format!("no {name}"))?;
+    Ok(Program::fd_from_id(program.id)?)
 }
 
 /// Attached to the entry and the return of each of [`NAMES`] that is loaded.

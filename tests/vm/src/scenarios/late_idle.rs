@@ -11,10 +11,12 @@ use crate::guest::{PATIENCE, pause, until};
 use crate::idling::Idling;
 use crate::load::Workers;
 use crate::policy::cpu_of;
+use crate::programs::look_again;
 use crate::worker::{Kind, Spec, set_nice};
 
 /// Catches: an evicted task that waits while a CPU idles which could run it, since that had looked
-/// before and was not idle yet when the task was queued.
+/// before and was not idle yet when the task was queued. In every second turn it was idle, is kicked, and
+/// stays so.
 pub const LATE_IDLE: Scenario = Scenario {
     name: "late_idle",
     what: "a CPU that goes idle runs the task that has been queued since it looked",
@@ -43,8 +45,8 @@ fn late_idle(ctx: &Ctx) -> Result<Outcome> {
     let mut hogs = Workers::start("hogs", hogs)?;
     hogs.wait_begun()?;
     let mut idled = Vec::new();
-    for _ in 0..TURNS {
-        idled.extend(idles(ctx, busy, &hogs, &mut idling)?);
+    for turn in 0..TURNS {
+        idled.extend(idles(ctx, busy, &hogs, &mut idling, turn % 2 == 1)?);
     }
     daemon.ensure_loaded("in the end")?;
     say(&format!("times that CPU {GOES_IDLE} idled while an evicted task waited: {idled:?}"));
@@ -57,7 +59,13 @@ fn late_idle(ctx: &Ctx) -> Result<Outcome> {
 
 /// How often the CPU idles while a task waits that has left the RT CPU meanwhile; `None`: that left before,
 /// or another CPU has taken it at once.
-fn idles(ctx: &Ctx, busy: Cpus, hogs: &Workers, idling: &mut Idling) -> Result<Option<u32>> {
+fn idles(
+    ctx: &Ctx,
+    busy: Cpus,
+    hogs: &Workers,
+    idling: &mut Idling,
+    stays: bool,
+) -> Result<Option<u32>> {
     let mut late = Workers::start("late", [Spec::new(Kind::Burst).on(busy)])?;
     late.wait_begun()?;
     let pid = late.pid(0);
@@ -69,9 +77,10 @@ fn idles(ctx: &Ctx, busy: Cpus, hogs: &Workers, idling: &mut Idling) -> Result<O
         |all: &Workers, nice| (0..all.len()).try_for_each(|i| set_nice(all.pid(i), nice));
     give_way(hogs, -20)?;
     give_way(&late, 19)?;
-    idling.arm(pid)?;
+    idling.arm(pid, stays)?;
     // whatever runs there for a moment: it goes idle then
-    let visit = thread::spawn(|| Cpus::one(GOES_IDLE).bind(0));
+    let visit = || Cpus::one(GOES_IDLE).bind(0);
+    let visit = thread::spawn(move || if stays { look_again() } else { visit() });
     until("a CPU that goes idle", PATIENCE, || idling.has_held())?;
     late.board().start();
     visit.join().expect("no panic")?;
