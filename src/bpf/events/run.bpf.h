@@ -239,7 +239,7 @@ static __noinline void stops(struct task_struct *p, struct artis_cpu *c, s32 cpu
 	settle(c, t, p);
 	if (!runnable) {
 		queue_leave(t);
-		if (unlikely(c->section_since_ns)) /* it sleeps or exits here: its body began */
+		if (unlikely(c->section_since_ns) && p->__state) /* it sleeps in its body */
 			body_ended(c);
 	}
 	t->section = c->section;

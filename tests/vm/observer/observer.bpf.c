@@ -53,8 +53,9 @@ struct inside {
 	u32 call;
 	/* its priority was changed on behalf of another task meanwhile */
 	u32 boosted;
-	/* the last fault that it handled was one of user mode */
+	/* the last fault that it handled was one of user mode; faults that the kernel had counted before */
 	u32 fault;
+	u64 faults;
 };
 
 struct {
@@ -183,6 +184,12 @@ static bool inside_call(struct task_struct *p, struct inside *in)
 	return in->call;
 }
 
+/* Counted at the end of each fault: mm_account_fault(), mm/memory.c. */
+static u64 faults_of(const struct task_struct *p)
+{
+	return p->min_flt + p->maj_flt;
+}
+
 /* Is this address in handle_mm_fault(), behind what calls a trampoline? */
 static bool in_fault_handler(u64 address)
 {
@@ -240,7 +247,9 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 		__sync_fetch_and_add(&seen[cpu].resumed_faults, 1);
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
 	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,
-		in->call ? in->call - 1 : OBS_NR_FAULT);
+		in->call		      ? in->call - 1 :
+		faults_of(next) == in->faults ? OBS_NR_FAULT :
+						OBS_NR_FAULT_COUNTED);
 	return 0;
 }
 
@@ -258,6 +267,7 @@ int fault(struct pt_regs *ctx)
 	in = bpf_task_storage_get(&insides, p, NULL, user ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (in) {
 		in->fault = user;
+		in->faults = faults_of(p);
 		in->boosted &= !user;
 	}
 	if (!user)

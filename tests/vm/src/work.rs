@@ -73,12 +73,12 @@ impl Epoll {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Waits for up to `most` events, for 1 ms.
-    pub fn wait(&self, most: usize) -> Result<()> {
+    /// Waits for up to `most` events, for `ms`.
+    pub fn wait(&self, most: usize, ms: i32) -> Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 32];
         let room = libc::c_int::try_from(most.min(events.len()))?;
         // SAFETY: there is room for so many.
-        let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, 1) };
+        let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, ms) };
         let error = std::io::Error::last_os_error();
         // being stopped and continued ends it
         ensure!(n == 0 || error.kind() == ErrorKind::Interrupted, "epoll_wait: {n}, {error}");

@@ -46,7 +46,7 @@ pub enum Kind {
     Reader,
     /// computes for 6 ms, then enters the kernel and faults a few times
     Mixed,
-    /// computes for 6 ms, then sleeps for 1 ms in an epoll_wait(2) for up to 17 events
+    /// computes for 6 ms, then sleeps for 20 ms in an epoll_wait(2) for up to 17 events
     Await,
     /// computes for 6 ms, then has a harmless call write to a page that it has not touched
     Fresh,
@@ -253,7 +253,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
             Kind::Sleep => std::thread::sleep(Duration::from_millis(2)),
             Kind::Tick => pass_tick()?,
             Kind::Call => call()?,
-            Kind::Epoll => [16, 17].into_iter().try_for_each(|most| epoll.wait(most))?,
+            Kind::Epoll => [16, 17].into_iter().try_for_each(|most| epoll.wait(most, 1))?,
             Kind::Reader => read_tasks()?,
             Kind::Mixed => {
                 compute_units(units);
@@ -262,7 +262,7 @@ pub fn run(spec: &Spec, board: &Board, slot: usize) -> Result<()> {
             }
             Kind::Await => {
                 compute_units(units);
-                epoll.wait(17)?;
+                epoll.wait(17, 20)?;
             }
             Kind::Fresh => {
                 page.give_back()?;
