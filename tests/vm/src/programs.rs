@@ -3,7 +3,7 @@
 //! scheduler is.
 
 use std::fmt::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
@@ -51,18 +51,8 @@ struct SetClass {
 /// # Errors
 /// When the program is not loaded, or does not run.
 pub fn make_nrt(tid: u32, start_ticks: u64) -> Result<i32> {
-    let fd = fd_of("artis_set_class")?;
-    let mut args = SetClass { start_ticks, tid, ..Default::default() };
-    let mut opts = libbpf_sys::bpf_test_run_opts {
-        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-        ctx_in: (&raw mut args).cast(),
-        ctx_size_in: size_of::<SetClass>() as _,
-        ..Default::default()
-    };
-    // SAFETY: `args` is a live struct of the size that is told, which nothing else refers to.
-    let code = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &raw mut opts) };
-    ensure!(code == 0, "artis_set_class does not run: {code}");
-    Ok(opts.retval.cast_signed())
+    let args = SetClass { start_ticks, tid, ..Default::default() };
+    run("artis_set_class", args)
 }
 
 /// Has BPF kick all CPUs, so that each looks for a task.
@@ -70,23 +60,27 @@ pub fn make_nrt(tid: u32, start_ticks: u64) -> Result<i32> {
 /// # Errors
 /// When the program is not loaded, or does not run.
 pub fn look_again() -> Result<()> {
-    let fd = fd_of("artis_look_again")?;
-    let mut opts = libbpf_sys::bpf_test_run_opts {
-        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-        ..Default::default()
-    };
-    // SAFETY: it has no input and no output.
-    let code = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &raw mut opts) };
-    ensure!(code == 0, "artis_look_again does not run: {code}");
-    Ok(())
+    run("artis_look_again", ()).map(drop)
 }
 
-/// The loaded program whose name the kernel keeps [`KEPT`] letters of.
-fn fd_of(name: &str) -> Result<OwnedFd> {
+/// Runs this program of the scheduler, by BPF_PROG_RUN. Returns what it does.
+fn run<T>(name: &str, mut input: T) -> Result<i32> {
+    // the kernel keeps the first letters of a name
     let kept = &name[..name.len().min(KEPT)];
     let named = |program: &ProgramInfo| program.name.to_string_lossy() == kept;
-    let program = ProgInfoIter::default().find(named).with_context(|| format!("no {name}"))?;
-    Ok(Program::fd_from_id(program.id)?)
+    let program = ProgInfoIter::default().find(named);
+    let fd = Program::fd_from_id(program.with_context(|| format!("no {name} is loaded"))?.id)?;
+    let size = size_of::<T>();
+    let mut opts = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        ctx_in: if size > 0 { (&raw mut input).cast() } else { std::ptr::null_mut() },
+        ctx_size_in: size as _,
+        ..Default::default()
+    };
+    // SAFETY: `input` is live, of the size that is told, and nothing else refers to it.
+    let code = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &raw mut opts) };
+    ensure!(code == 0, "{name} does not run: {code}");
+    Ok(opts.retval.cast_signed())
 }
 
 /// Attached to the entry and the return of each of [`NAMES`] that is loaded.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use walkdir::WalkDir;
 
+use crate::guest::describe;
 use crate::policy::Policy;
 
 /// Above the thread that runs a scenario.
@@ -17,8 +18,8 @@ const PRIORITY: u32 = 90;
 const FRAMES: usize = 8;
 
 /// Prints to stderr, once this time is over, each thread of this program and of scx_artis, and each other
-/// one that is runnable or waits uninterruptibly: name, thread id, state, CPU, policy, and where it is in the kernel.
-/// Nothing, if this process ends before.
+/// one that is runnable or waits uninterruptibly: name, thread id, what [`describe`] says, policy, and where it
+/// is in the kernel. Nothing, if this process ends before.
 ///
 /// # Errors
 /// When there is no thread for that.
@@ -45,20 +46,18 @@ fn standing() -> Vec<String> {
 
 fn stand(dir: &str) -> Option<String> {
     let read = |file: &str| fs::read_to_string(format!("{dir}/{file}")).ok();
-    let comm = read("comm")?.trim().to_owned();
-    let stat = read("stat")?;
-    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
-    let (state, cpu) = (*fields.first()?, fields.get(36)?);
-    let process = read("../../comm")?;
-    if !matches!(process.trim(), "artis-guest" | "scx_artis") && !matches!(state, "R" | "D") {
+    let (comm, process) = (read("comm")?, read("../../comm")?);
+    let tid: u32 = dir.rsplit('/').next()?.parse().ok()?;
+    let state = describe(tid);
+    if !matches!(process.trim(), "artis-guest" | "scx_artis") && !state.starts_with(['R', 'D']) {
         return None;
     }
-    let tid = dir.rsplit('/').next()?.parse().ok()?;
     let stack = read("stack").unwrap_or_default();
     let frames = stack.lines().filter_map(|line| line.split_whitespace().last());
     Some(format!(
-        "{comm} {tid} {state} CPU {cpu} {:?} {}",
-        Policy::of(tid).ok().flatten(),
+        "{} {tid} {state} {:?} {}",
+        comm.trim(),
+        Policy::of(tid.cast_signed()).ok().flatten(),
         frames.take(FRAMES).collect::<Vec<_>>().join(" < ")
     ))
 }

@@ -79,8 +79,8 @@ fn idles(
     give_way(&late, 19)?;
     idling.arm(pid, stays)?;
     // whatever runs there for a moment: it goes idle then
-    let visit = || Cpus::one(GOES_IDLE).bind(0);
-    let visit = thread::spawn(move || if stays { look_again() } else { visit() });
+    let visit = move || if stays { look_again() } else { Cpus::one(GOES_IDLE).bind(0) };
+    let visit = thread::spawn(visit);
     until("a CPU that goes idle", PATIENCE, || idling.has_held())?;
     late.board().start();
     visit.join().expect("no panic")?;
