@@ -186,7 +186,7 @@ impl Model {
         if (now.now_ns.saturating_sub(last.now_ns) as f64) < self.interval_ns {
             return false;
         }
-        self.snapshot.machine = Metrics::between(Some(last), &now);
+        self.snapshot.machine = Metrics::between_on(&self.snapshot.begin.arch, Some(last), &now);
         self.snapshot.cpu_times = now.cpus.iter().map(|cpu| (cpu.id, cpu.into())).collect();
         self.last = Some(now);
         self.end_interval();
