@@ -16,9 +16,9 @@ use super::setup::Setup;
 pub const NICE: i32 = -10;
 /// There is room for so many open files at most from the beginning: 32 KiB of the kernel's memory.
 const FILES_MAX: u64 = 4096;
-/// Bytes; less than what the allocator maps by itself and returns to the kernel, or cuts from the end of
-/// the heap (128 KiB, mallopt(3)).
-const HEAP_RESERVE: usize = 96 << 10;
+/// Bytes, in two parts: each is less than what the allocator maps by itself and returns to the kernel, and
+/// both are what it leaves at the end of the heap when it cuts that (128 KiB each, mallopt(3)).
+const HEAP_RESERVE: [usize; 2] = [64 << 10; 2];
 
 /// Says what is unwise about the setup, and keeps all threads of the daemon off
 /// its RT CPUs. That ends with the daemon, so there is nothing to put back.
@@ -73,7 +73,7 @@ pub fn be_prompt() {
 /// Has `HEAP_RESERVE` bytes of the heap in use once, so that what it takes later than at the start, and
 /// frees again, makes its memory no larger.
 pub fn reserve_heap() {
-    drop(std::hint::black_box(vec![1_u8; HEAP_RESERVE]));
+    drop(std::hint::black_box(HEAP_RESERVE.map(|bytes| vec![1_u8; bytes])));
 }
 
 /// The table of open files is enlarged now, to what the limit allows. Later the kernel would wait for a
