@@ -205,9 +205,10 @@ static bool in_fault_handler(u64 address)
 }
 
 /*
- * Is @p, which is switched in on @cpu, inside the fault still? Its kernel stack tells. A program at
- * the end of handle_mm_fault() would not: the kernel leaves it out where another task was preempted
- * in it on that CPU.
+ * Is @p, which is switched in on @cpu, inside the fault still? Its kernel stack tells, until the kernel
+ * has counted the fault: what is left then is the way back (docs/doors.md). A program at the end of
+ * handle_mm_fault() would not tell: the kernel leaves it out where another task was preempted in it on
+ * that CPU.
  */
 static bool inside_fault(struct task_struct *p, struct inside *in, u32 cpu)
 {
@@ -217,10 +218,13 @@ static bool inside_fault(struct task_struct *p, struct inside *in, u32 cpu)
 
 	if (!in->fault)
 		return false;
+	if (faults_of(p) != in->faults)
+		goto over;
 	got = bpf_get_task_stack(p, stack, sizeof(stacks[0]), 0);
 	for (i = 0; i < OBS_FRAMES && i * (long)sizeof(u64) < got; i++)
 		if (in_fault_handler(stack[i]))
 			return true;
+over:
 	in->fault = 0;
 	return false;
 }
@@ -247,9 +251,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 		__sync_fetch_and_add(&seen[cpu].resumed_faults, 1);
 	__sync_fetch_and_add(&seen[cpu].resumed, 1);
 	offence(next, cpu, in->boosted ? OBS_CAUSE_RESUMED_BOOSTED : OBS_CAUSE_RESUMED,
-		in->call		      ? in->call - 1 :
-		faults_of(next) == in->faults ? OBS_NR_FAULT :
-						OBS_NR_FAULT_COUNTED);
+		in->call ? in->call - 1 : OBS_NR_FAULT);
 	return 0;
 }
 

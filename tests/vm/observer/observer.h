@@ -20,8 +20,6 @@ enum observer_limits {
 	OBS_NO_CPU = 0xffff,
 	/* in the place of a system call's number */
 	OBS_NR_FAULT = 0xffff,
-	/* one that the kernel has counted already: little of it is left */
-	OBS_NR_FAULT_COUNTED = 0xfffe,
 	/* tasks that are watched one by one */
 	OBS_TASKS = 32,
 	/* guests have at most so many CPUs when tasks are watched one by one */

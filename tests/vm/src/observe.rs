@@ -252,7 +252,6 @@ fn offender(key: &[u8], value: &[u8]) -> Result<Offender> {
         |b: &[u8], i: usize| -> Result<u32> { Ok(u32::from_ne_bytes(b[i..i + 4].try_into()?)) };
     let call = match word(key, 4)? {
         intf::observer_limits_OBS_NR_FAULT => "a page fault".to_string(),
-        intf::observer_limits_OBS_NR_FAULT_COUNTED => "the end of a page fault".to_string(),
         nr => classes::name(nr),
     };
     let cause = match word(key, 0)? {
