@@ -14,6 +14,7 @@ use procfs::process::Process;
 
 use super::adopt::becomes;
 use super::churn::storm;
+use super::control::told as answered;
 use super::hog::{HOG_PRIORITY, KERNEL_PRIORITY};
 use super::{Ctx, Host, Outcome, Scenario, Scope, say};
 use crate::cpus::Cpus;
@@ -270,6 +271,8 @@ fn sigkill(ctx: &Ctx) -> Result<Outcome> {
             let expected = Policy { policy: EXT, ..Policy::new(libc::SCHED_FIFO, 0) };
             becomes(workers.pid(*i).cast_signed(), "it is adopted", expected)?;
         }
+        // it has begun, and freed what it needed for that, when it answers
+        answered(ctx, &["get"], 0)?;
         memory.push(Memory::now(daemon.pid())?);
         daemon.signal(Signal::SIGKILL)?;
         let Ended { code, output } = daemon.ended()?;
