@@ -12,7 +12,7 @@ function end_of_file() {
 }
 function cell(who, what) { return sprintf("%d (%d to %d)", median(lat[who, what]), lowest(lat[who, what]), highest(lat[who, what])) }
 # -1: nothing to compare with
-function share_of_shared(who, what,    s) { s = median(done["shared", what]); return s ? median(done[who, what]) / s : -1 }
+function share_of(of, who, what,    s) { s = median(done[of, what]); return s ? median(done[who, what]) / s : -1 }
 function bar(text, r, limit, above) {
     printf "bar: %-28s %s, to be at %s %.2f: %s\n", text, r < 0 ? "-" : sprintf("%.2f", r), above ? "least" : "most", limit,
         r < 0 ? "not measured" : verdict(above ? r >= limit : r <= limit)
@@ -44,13 +44,14 @@ END {
         for (j = 1; j <= columns; j++) printf "  %-24s", cell(name[i], column[j])
         print ""
     }
-    print "\nwork done, share of shared (bogo operations per second, runs of hackbench)"
+    of = done["shared", "cpu"] ? "shared" : "shield"
+    print "\nwork done, share of " of " (bogo operations per second, runs of hackbench)"
     printf "  %-10s", ""
     for (j = 1; j <= stressors; j++) printf " %9s", stressor[j]
     print ""
     for (i = 1; i <= n; i++) {
         printf "  %-10s", name[i]
-        for (j = 1; j <= stressors; j++) { r = share_of_shared(name[i], stressor[j]); printf " %9s", r < 0 ? "-" : sprintf("%.2f", r) }
+        for (j = 1; j <= stressors; j++) { r = share_of(of, name[i], stressor[j]); printf " %9s", r < 0 ? "-" : sprintf("%.2f", r) }
         print ""
     }
     print ""
@@ -60,6 +61,9 @@ END {
         for (j = 1; j <= 2; j++)
             figure(column[j] "_by_" name[i], ratios(lat["artis", column[j]], lat[name[i], column[j]]), 2, "×", wakeups " wake-ups")
     }
+    if (done["shield", "cpu"])
+        for (j = 2; j <= stressors; j++)
+            figure(stressor[j] "_by_shield", ratios(done["artis", stressor[j]], done["shield", stressor[j]]), 2, "×", "operations per second")
     print ""
     for (j = 1; j <= 2; j++)
         if (lat["shield", column[j]])
@@ -67,7 +71,7 @@ END {
     for (j = 1; j <= 2; j++)
         if (lat["busy", column[j]])
             bar(column[j] " artis / busy", ratio(median(lat["artis", column[j]]), median(lat["busy", column[j]])), 1.05, 0)
-    if (!done["shared", "cpu"]) exit
-    bar("computing artis / shared", share_of_shared("artis", "cpu"), 1, 1)
-    for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shared", share_of_shared("artis", stressor[j]), 0.45, 1)
+    if (done["shield", "cpu"])
+        for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shield", share_of("shield", "artis", stressor[j]), 1, 1)
+    if (done["shared", "cpu"]) bar("computing artis / shared", share_of("shared", "artis", "cpu"), 1, 1)
 }
