@@ -63,7 +63,7 @@ END {
     }
     if (done["shield", "cpu"])
         for (j = 2; j <= stressors; j++)
-            figure(stressor[j] "_by_shield", ratios(done["artis", stressor[j]], done["shield", stressor[j]]), 2, "×", "operations per second")
+            figure(stressor[j] "_by_shield", ratios(done["artis", stressor[j]], done["shield", stressor[j]]), 2, "×", (wakeups / 500 + 3) " s")
     print ""
     for (j = 1; j <= 2; j++)
         if (lat["shield", column[j]])
@@ -73,5 +73,7 @@ END {
             bar(column[j] " artis / busy", ratio(median(lat["artis", column[j]]), median(lat["busy", column[j]])), 1.05, 0)
     if (done["shield", "cpu"])
         for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shield", share_of("shield", "artis", stressor[j]), 1, 1)
-    if (done["shared", "cpu"]) bar("computing artis / shared", share_of("shared", "artis", "cpu"), 1, 1)
+    if (!done["shared", "cpu"]) exit
+    bar("computing artis / shared", share_of("shared", "artis", "cpu"), 1, 1)
+    for (j = 2; j <= stressors; j++) bar(stressor[j] " artis / shared", share_of("shared", "artis", stressor[j]), 0.45, 1)
 }
