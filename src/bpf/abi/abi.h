@@ -177,7 +177,7 @@ struct artis_cpu { /* the daemon reads it by mmap; lines are split by writer, to
 	u32 beneath_pid; /* ext task as ops.stopping left it, in the local queue or held; or 0 */
 	u32 held; /* enum artis_held, of that task */
 	u64 held_slice_ns; /* what is left of its slice */
-	u32 own_queued; /* length of its own queue when last sampled */
+	s32 own_queued; /* length of its own queue when last sampled */
 	u64 residence_ns; /* RT CPU: time in endangering sections of tasks that could leave */
 	u64 residence_max_ns;
 	u32 body_cause; /* enum artis_causes of the last body that ended here; or 0 */

@@ -140,7 +140,5 @@ int BPF_PROG(artis_tick_dl, struct rq *rq, struct task_struct *p, int queued)
 /* To 6.18: an ext task makes way for a real-time task, which runs after this. */
 void BPF_STRUCT_OPS(artis_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	struct artis_cpu *c = cpu_of(cpu);
-
-	put_back_local(c, !c->held); /* else the local queue is empty */
+	put_back_local(cpu_of(cpu), !cpu_of(cpu)->held); /* else the local queue is empty */
 }

@@ -75,18 +75,13 @@ int artis_walk(struct artis_walk *walk)
 SEC("syscall")
 int artis_sample(struct artis_sample *sample)
 {
-	u32 cpu, group;
+	u32 cpu, nr;
 
-	bpf_for(cpu, 0, policy.nr_cpus) {
-		s32 own = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_OWN, cpu));
-
-		cpu_of(cpu)->own_queued = own > 0 ? own : 0;
-	}
-	bpf_for(group, 0, nr_groups) {
-		struct artis_group *g = group_nr(group);
-
-		g->queued[0] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, group));
-		g->queued[1] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, group));
+	bpf_for(cpu, 0, policy.nr_cpus)
+		cpu_of(cpu)->own_queued = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_OWN, cpu));
+	bpf_for(nr, 0, nr_groups) {
+		group_nr(nr)->queued[0] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_BOUND, nr));
+		group_nr(nr)->queued[1] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, nr));
 	}
 	in_charge = 1;
 	sample->now_ns = scx_bpf_now();

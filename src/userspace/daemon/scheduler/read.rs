@@ -145,7 +145,7 @@ impl Scheduler<'_> {
             residence_ns: cpu.residence_ns + in_section_ns,
             residence_max_ns: cpu.residence_max_ns.max(in_section_ns),
             body_cause: cpu.body_cause,
-            own_queued: u64::from(cpu.own_queued),
+            own_queued: u64::try_from(cpu.own_queued).unwrap_or(0),
             // a length may be an error number
             shared_queued: of_group
                 .queued
