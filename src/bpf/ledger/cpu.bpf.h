@@ -239,6 +239,11 @@ static __always_inline void offset_follow(u64 *offset, u64 ahead, u64 behind)
 		__sync_val_compare_and_swap(offset, now, next);
 }
 
+static __always_inline bool own_leads(const struct artis_cpu *c, u64 bound)
+{
+	return artis_before(bound + c->own_offset, c->own.vtime);
+}
+
 static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 {
 	struct artis_group *g = group_nr(t->group);
@@ -261,6 +266,7 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 	} else {
 		c = cpu_of(t->where);
 		__sync_fetch_and_add(&c->own.vtime, artis_clock_step(run_ns, c->own.weight, 1));
-		offset_follow(&c->own_offset, c->own.vtime, bound->vtime);
+		if (!own_leads(c, bound->vtime)) /* else see look_around() */
+			offset_follow(&c->own_offset, c->own.vtime, bound->vtime);
 	}
 }

@@ -11,15 +11,12 @@ static __always_inline bool move_to_local(u32 queue, u32 where)
 /* Order of the first task of @queue, which @c may have passed over for too long. Verified once. */
 __noinline u64 pass_over(struct artis_cpu *c __arg_nonnull, u32 queue, u64 order)
 {
-	u64 now_ns = scx_bpf_now(), since_ns;
+	u64 now_ns = scx_bpf_now();
 
 	if (queue >= ARTIS_NR_QUEUES || artis_is_rt1_order(order))
 		return order;
-	since_ns = c->passed_ns[queue];
-	if (since_ns)
-		return artis_passed_order(order, now_ns - since_ns);
-	c->passed_ns[queue] = now_ns;
-	return order;
+	c->passed_ns[queue] = c->passed_ns[queue] ?: now_ns;
+	return artis_passed_order(order, now_ns - c->passed_ns[queue]);
 }
 
 /* Does a task of @dsq wait for @cpu, of which the first one may not run there? Tells the order of the
@@ -71,9 +68,13 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	bool own = c->own.weight, calm = c->kind && g->clock[ARTIS_QUEUE_CALM].weight;
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
+	u64 bound_vtime = g->clock[ARTIS_QUEUE_BOUND].vtime;
 
-	look_at(l, cpu, ARTIS_QUEUE_OWN, cpu, own, compare);
 	look_at(l, cpu, ARTIS_QUEUE_BOUND, group, bound, compare);
+	/* while bound tasks wait its lead is a debt: they might wait for it as long as their clock stands */
+	if (own && !(l->waits & 1U << ARTIS_QUEUE_BOUND) && own_leads(c, bound_vtime))
+		offset_follow(&c->own_offset, c->own.vtime, bound_vtime);
+	look_at(l, cpu, ARTIS_QUEUE_OWN, cpu, own, compare);
 	look_at(l, cpu, ARTIS_QUEUE_CALM, group, calm, compare);
 }
 

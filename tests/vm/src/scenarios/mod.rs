@@ -254,6 +254,7 @@ pub const ALL: &[Scenario] = &[
     beneath::WOKEN_BENEATH,
     beneath::IN_TURN,
     hog::PUT_BACK,
+    waits::NEIGHBOURS,
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,
     waits::FAIR_SERVER,

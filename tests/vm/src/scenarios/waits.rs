@@ -42,11 +42,20 @@ fn fork_storm_waits(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("waits", specs.clone().map(Spec::clocked))?;
     workers.wait_begun()?;
     let mut loads = vec![Load::stress("--fork 4")?, Load::hackbench()?, Load::hackbench()?];
-    let default = longest("kernel's default", &workers, &loads)?;
+    let storm = || {
+        (0..BURSTS).try_for_each(|_| {
+            loads.iter().try_for_each(|l| l.freeze(true))?;
+            pause(LULL);
+            loads.iter().try_for_each(|l| l.freeze(false))?;
+            pause(BURST);
+            Ok(())
+        })
+    };
+    let (default, ()) = longest("kernel's default", &workers, storm)?;
     freeze(&workers, &loads, true)?;
     let mut daemon = ctx.load(&[])?;
     freeze(&workers, &loads, false)?;
-    let artis = longest("artis", &workers, &loads)?;
+    let (artis, ()) = longest("artis", &workers, storm)?;
     daemon.ensure_loaded("in the storm")?;
     for l in &mut loads {
         l.ensure_runs()?;
@@ -68,27 +77,26 @@ fn freeze(workers: &Workers, loads: &[Load], on: bool) -> Result<()> {
     loads.iter().try_for_each(|l| l.freeze(on))
 }
 
-/// The longest wait of each worker that ends in the next window or is under way at its end.
-fn longest(under: &str, workers: &Workers, loads: &[Load]) -> Result<Vec<Duration>> {
+/// The longest wait of each worker that ends in `window` or is under way at its end.
+fn longest<T>(
+    under: &str,
+    workers: &Workers,
+    window: impl FnOnce() -> Result<T>,
+) -> Result<(Vec<Duration>, T)> {
     pause(1.0);
     // what was before is over with the first unit of work
     all_move(workers)?;
     let board = workers.board();
     (0..workers.len()).for_each(|i| board.longest(i).store(0, Ordering::Relaxed));
     let before = workers.counts();
-    for _ in 0..BURSTS {
-        loads.iter().try_for_each(|l| l.freeze(true))?;
-        pause(LULL);
-        loads.iter().try_for_each(|l| l.freeze(false))?;
-        pause(BURST);
-    }
+    let done = window()?;
     let work: Vec<u64> = workers.counts().iter().zip(before).map(|(a, b)| a - b).collect();
     all_move(workers)?;
     let waits: Vec<Duration> = (0..workers.len())
         .map(|i| Duration::from_nanos(board.longest(i).load(Ordering::Relaxed)))
         .collect();
     say(&format!("{under}: longest waits {waits:.2?}, work {work:?}"));
-    Ok(waits)
+    Ok((waits, done))
 }
 
 fn all_move(workers: &Workers) -> Result<()> {
@@ -96,6 +104,81 @@ fn all_move(workers: &Workers) -> Result<()> {
     until("each worker does some work", PATIENCE, || {
         Ok(workers.counts().iter().zip(&before).all(|(now, before)| now > before))
     })
+}
+
+/// Catches: a task far ahead of the bound clock, for what it ran on RT CPUs or for its nice value, that
+/// waits behind all that wakes up in the queue of an NRT CPU: that queue's lead is forgiven, and the
+/// bound clock does not move. Such a task stood still until the kernel ejected the scheduler.
+pub const NEIGHBOURS: Scenario = Scenario {
+    name: "neighbours",
+    what: "beside tasks that may run on one NRT CPU only, and keep it busy, tasks that are killed on RT \
+           CPUs get their turn to end, and light ones their share",
+    scope: Scope::First,
+    boot: &["--cpus", "2"],
+    secs: 27,
+    host: Host::Timed,
+    complaints: &[],
+    run: neighbours,
+};
+
+/// So many compute on RT CPUs, and are killed one after the other; half of them under each scheduler.
+const KILLED: usize = 8;
+/// Tasks that wake up in the queue in which the killed ones wait: it is never passed over for long.
+const WAKING: usize = 2;
+/// Tasks of nice 19 in that queue: a tick of run time puts one 160 ms ahead of its clock.
+const LIGHT: usize = 2;
+const WINDOW_SECS: f64 = 4.0;
+
+fn neighbours(ctx: &Ctx) -> Result<Outcome> {
+    let ctx = &ctx.with_rt(Cpus::one(1))?;
+    let mut waking = Workers::start("waking", [Kind::Sleep; WAKING].map(Spec::new))?;
+    let mut workers = Workers::start("leaving", [Kind::Spin; KILLED].map(Spec::new))?;
+    let light = [Kind::Call; LIGHT].map(|kind| Spec::new(kind).nice(19).clocked());
+    let mut light = Workers::start("light", light)?;
+    for w in [&mut waking, &mut workers, &mut light] {
+        w.wait_begun()?;
+    }
+    let mut loads = Vec::new();
+    for cpu in ctx.nrt.iter() {
+        Cpus::one(cpu).bind(0)?;
+        loads.push(Load::hackbench()?);
+    }
+    ctx.all().bind(0)?;
+    pause(1.0);
+    let (default_waits, default) = longest("kernel's default, nice 19", &light, || {
+        pause(WINDOW_SECS);
+        longest_end("kernel's default", &mut workers)
+    })?;
+    let (waits, (mut daemon, artis)) = longest("artis, nice 19", &light, || {
+        let daemon = ctx.load(&[])?;
+        pause(WINDOW_SECS);
+        Ok((daemon, longest_end("artis", &mut workers)?))
+    })?;
+    daemon.ensure_loaded("at the end")?;
+    for l in &mut loads {
+        l.ensure_runs()?;
+    }
+    drop((waking, light, loads));
+    daemon.finish()?;
+    let most = HARMLESS.max(default * FACTOR);
+    ensure!(artis <= most, "a task took {artis:.2?} to end, {default:.2?} by default");
+    let (wait, default) = (waits.into_iter().max(), default_waits.into_iter().max());
+    ensure!(
+        wait <= Some(HARMLESS).max(default.map(|wait| wait * FACTOR)),
+        "a task of nice 19 waited for {wait:.2?}, {default:.2?} by default"
+    );
+    Ok(Outcome::Passed)
+}
+
+/// The longest time from SIGKILL to the end.
+fn longest_end(under: &str, workers: &mut Workers) -> Result<Duration> {
+    let mut ends = Vec::new();
+    for _ in 0..KILLED / 2 {
+        ends.push(workers.kill_last()?);
+        pause(0.2);
+    }
+    say(&format!("{under}: ended after {ends:.2?}"));
+    Ok(ends.into_iter().max().unwrap_or_default())
 }
 
 /// Catches: a light task that is preempted inside an RCU read-side section and then waits its turn:
