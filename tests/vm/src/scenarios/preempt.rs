@@ -57,7 +57,7 @@ fn models(ctx: &Ctx) -> Result<Outcome> {
         Ok((daemon, seen, told))
     };
 
-    // 6.12 has no lazy, and from 7.0 on nothing else beside full
+    // 6.12 has no lazy; 7.0 PREEMPT_RT and 7.3 have nothing else beside full
     let offered = offered()?;
     let offers = |model: &str| offered.iter().any(|offered| offered == model);
     let mut before = "";
