@@ -71,7 +71,7 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	u64 bound_vtime = g->clock[ARTIS_QUEUE_BOUND].vtime;
 
 	look_at(l, cpu, ARTIS_QUEUE_BOUND, group, bound, compare);
-	/* while bound tasks wait its lead is a debt: they might wait for it as long as their clock stands */
+	/* a lead is forgiven while no bound task waits: else one might, as long as its clock stands */
 	if (own && !(l->waits & 1U << ARTIS_QUEUE_BOUND) && own_leads(c, bound_vtime))
 		offset_follow(&c->own_offset, c->own.vtime, bound_vtime);
 	look_at(l, cpu, ARTIS_QUEUE_OWN, cpu, own, compare);
