@@ -155,16 +155,12 @@ static __always_inline struct artis_clock *clock_of(u32 queue, u32 where)
 {
 	if (queue == ARTIS_QUEUE_OWN)
 		return &cpu_of(where)->own;
-	if (queue == ARTIS_QUEUE_CALM)
-		return &group_nr(where)->clock[ARTIS_QUEUE_CALM];
-	return &group_nr(where)->clock[ARTIS_QUEUE_BOUND];
+	return &group_nr(where)->clock[queue == ARTIS_QUEUE_CALM ? queue : ARTIS_QUEUE_BOUND];
 }
 
 static __always_inline u64 order_of(const struct artis_task *t)
 {
-	if (unlikely(t->rt1))
-		return t->rt1_order;
-	return t->vtime - t->advance_ns;
+	return unlikely(t->rt1) ? t->rt1_order : t->vtime - t->advance_ns;
 }
 
 /* @order on the bound clock of the group, by which all its queues compare. Calm tasks that have had
@@ -200,6 +196,21 @@ static __always_inline void clock_begins(struct artis_clock *clock, u64 vtime)
 		clock->vtime = vtime;
 }
 
+static __always_inline void offset_follow(u64 *offset, u64 ahead, u64 behind)
+{
+	u64 now = *offset, next = artis_offset_next(&policy, ahead, behind, now);
+
+	if (unlikely(next != now))
+		__sync_val_compare_and_swap(offset, now, next);
+}
+
+/* Forgives the own queue of @c its lead over the bound clock (@leads) or its lag, beyond lead_max. */
+static __always_inline void own_follow(struct artis_cpu *c, u64 bound_vtime, bool leads)
+{
+	if (artis_before(bound_vtime + c->own_offset, c->own.vtime) == leads)
+		offset_follow(&c->own_offset, c->own.vtime, bound_vtime);
+}
+
 /* Counts runnable @t on the clock of @queue of @where, rq lock held. Global: verified once. */
 __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 {
@@ -214,6 +225,9 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 		if (likely(t->counted == t->weight))
 			return 0;
 	} else {
+		if (t->queue == ARTIS_QUEUE_OWN) /* its lead is no debt of @t */
+			own_follow(cpu_of(t->where), clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime,
+				   true);
 		t->vtime += offset_of(queue, where) - offset_of(t->queue, t->where);
 		if (t->group != group)
 			t->vtime += bound->vtime - clock_of(ARTIS_QUEUE_BOUND, t->group)->vtime;
@@ -229,19 +243,6 @@ __noinline int queue_join(struct artis_task *t, u32 queue, u32 where)
 	t->group = group;
 	t->counted = t->weight;
 	return 0;
-}
-
-static __always_inline void offset_follow(u64 *offset, u64 ahead, u64 behind)
-{
-	u64 now = *offset, next = artis_offset_next(&policy, ahead, behind, now);
-
-	if (unlikely(next != now))
-		__sync_val_compare_and_swap(offset, now, next);
-}
-
-static __always_inline bool own_leads(const struct artis_cpu *c, u64 bound)
-{
-	return artis_before(bound + c->own_offset, c->own.vtime);
 }
 
 static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
@@ -266,7 +267,6 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 	} else {
 		c = cpu_of(t->where);
 		__sync_fetch_and_add(&c->own.vtime, artis_clock_step(run_ns, c->own.weight, 1));
-		if (!own_leads(c, bound->vtime)) /* else see look_around() */
-			offset_follow(&c->own_offset, c->own.vtime, bound->vtime);
+		own_follow(c, bound->vtime, false); /* a lead may be a debt: look_around() */
 	}
 }

@@ -137,7 +137,7 @@ __noinline s32 idle_for(struct task_struct *p __arg_trusted, struct artis_task *
 	if (likely(t->nrt_groups))
 		cpu = pick_idle_nrt(p, t, group);
 	if (cpu < 0 && queue == ARTIS_QUEUE_CALM)
-		cpu = pick_idle_rt(p, t, group);
+		cpu = pick_idle(p, group, ARTIS_CPU_RT, t->rt_all);
 	return cpu;
 }
 
@@ -148,7 +148,7 @@ __noinline s32 rt1_for(struct task_struct *p __arg_trusted, struct artis_task *t
 	s32 cpu = -EBUSY;
 
 	if (queue == ARTIS_QUEUE_CALM) {
-		cpu = pick_idle_rt(p, t, group);
+		cpu = pick_idle(p, group, ARTIS_CPU_RT, t->rt_all);
 		if (cpu < 0)
 			cpu = pick_lower(p, t, group, ARTIS_CPU_RT);
 	}

@@ -73,11 +73,6 @@ static __always_inline s32 pick_idle_nrt(struct task_struct *p, struct artis_tas
 	return pick_idle(p, group, ARTIS_CPU_NRT, t->nrt_all);
 }
 
-static __always_inline s32 pick_idle_rt(struct task_struct *p, struct artis_task *t, u32 group)
-{
-	return t->rt_groups ? pick_idle(p, group, ARTIS_CPU_RT, t->rt_all) : -EBUSY;
-}
-
 static __always_inline bool any_idle(const struct cpumask *of)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();

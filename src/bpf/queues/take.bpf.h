@@ -68,12 +68,15 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	bool own = c->own.weight, calm = c->kind && g->clock[ARTIS_QUEUE_CALM].weight;
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
-	u64 bound_vtime = g->clock[ARTIS_QUEUE_BOUND].vtime;
+	struct artis_clock *clock = &g->clock[ARTIS_QUEUE_BOUND];
+	u64 own_vtime = c->own.vtime - c->own_offset;
 
 	look_at(l, cpu, ARTIS_QUEUE_BOUND, group, bound, compare);
-	/* a lead is forgiven while no bound task waits: else one might, as long as its clock stands */
-	if (own && !(l->waits & 1U << ARTIS_QUEUE_BOUND) && own_leads(c, bound_vtime))
-		offset_follow(&c->own_offset, c->own.vtime, bound_vtime);
+	/* a lead is no debt while no bound task waits; if all that wait lead, too, their clock follows */
+	if (own && !(l->waits & 1U << ARTIS_QUEUE_BOUND))
+		own_follow(c, clock->vtime, true);
+	else if (own && artis_before(own_vtime, l->first[ARTIS_QUEUE_BOUND]))
+		clock->vtime = artis_clock_catch_up(&policy, clock->vtime, own_vtime);
 	look_at(l, cpu, ARTIS_QUEUE_OWN, cpu, own, compare);
 	look_at(l, cpu, ARTIS_QUEUE_CALM, group, calm, compare);
 }

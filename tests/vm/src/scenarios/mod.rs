@@ -255,6 +255,7 @@ pub const ALL: &[Scenario] = &[
     beneath::IN_TURN,
     hog::PUT_BACK,
     waits::NEIGHBOURS,
+    waits::WIDENED,
     waits::FORK_STORM_WAITS,
     waits::GRACE_PERIODS,
     waits::FAIR_SERVER,

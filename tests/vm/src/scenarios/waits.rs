@@ -62,14 +62,18 @@ fn fork_storm_waits(ctx: &Ctx) -> Result<Outcome> {
     }
     drop((workers, loads));
     daemon.finish()?;
-    for (nice, (artis, default)) in [19, 0].into_iter().zip(artis.into_iter().zip(default)) {
-        let most = HARMLESS.max(default * FACTOR);
-        ensure!(
-            artis <= most,
-            "nice {nice} waited {artis:.2?} at a time, {default:.2?} by default"
-        );
+    for (task, (artis, default)) in
+        ["nice 19", "nice 0"].into_iter().zip(artis.into_iter().zip(default))
+    {
+        ensure_short(task, artis, default)?;
     }
     Ok(Outcome::Passed)
+}
+
+fn ensure_short(task: &str, wait: Duration, default: Duration) -> Result<()> {
+    let most = HARMLESS.max(default * FACTOR);
+    ensure!(wait <= most, "{task} waited for {wait:.2?}, {default:.2?} by default");
+    Ok(())
 }
 
 fn freeze(workers: &Workers, loads: &[Load], on: bool) -> Result<()> {
@@ -155,13 +159,9 @@ fn neighbours(ctx: &Ctx) -> Result<Outcome> {
     load.ensure_runs()?;
     drop((waking, light, load));
     daemon.finish()?;
-    let most = HARMLESS.max(default * FACTOR);
-    ensure!(artis <= most, "a task took {artis:.2?} to end, {default:.2?} by default");
-    let (wait, default) = (waits.into_iter().max(), default_waits.into_iter().max());
-    ensure!(
-        wait <= Some(HARMLESS).max(default.map(|wait| wait * FACTOR)),
-        "a task of nice 19 waited for {wait:.2?}, {default:.2?} by default"
-    );
+    ensure_short("a killed task", artis, default)?;
+    let longest = |waits: Vec<Duration>| waits.into_iter().max().unwrap_or_default();
+    ensure_short("nice 19", longest(waits), longest(default_waits))?;
     Ok(Outcome::Passed)
 }
 
@@ -174,6 +174,45 @@ fn longest_end(under: &str, workers: &mut Workers) -> Result<Duration> {
     }
     say(&format!("{under}: ended after {ends:.2?}"));
     Ok(ends.into_iter().max().unwrap_or_default())
+}
+
+/// Catches: a task that takes the lead of a CPU's own queue along when it may run on other CPUs again,
+/// by a change of its affinity or at the end of a migration-disabled section.
+pub const WIDENED: Scenario = Scenario {
+    name: "widened",
+    what: "a light task that was bound to one NRT CPU has its share when it may run on all of them",
+    scope: Scope::First,
+    boot: &[],
+    secs: 24,
+    host: Host::Timed,
+    complaints: &[],
+    run: widened,
+};
+
+/// Tasks that call the kernel on the NRT CPUs, beside that of nice 19.
+const CALLING: usize = 12;
+
+fn widened(ctx: &Ctx) -> Result<Outcome> {
+    let mut workers = Workers::start("waits", [Spec::new(Kind::Spin).nice(19).clocked()])?;
+    let mut calling = Workers::start("calling", vec![Spec::new(Kind::Call).on(ctx.nrt); CALLING])?;
+    workers.wait_begun()?;
+    calling.wait_begun()?;
+    let pid = workers.pid(0).cast_signed();
+    let bind_and_widen = || {
+        Cpus::one(ctx.nrt.first()?).bind(pid)?;
+        pause(WINDOW_SECS);
+        ctx.nrt.bind(pid)?;
+        pause(1.0);
+        Ok(())
+    };
+    let (default, ()) = longest("kernel's default", &workers, bind_and_widen)?;
+    let mut daemon = ctx.load(&[])?;
+    let (artis, ()) = longest("artis", &workers, bind_and_widen)?;
+    daemon.ensure_loaded("at the end")?;
+    drop((workers, calling));
+    daemon.finish()?;
+    ensure_short("nice 19", artis[0], default[0])?;
+    Ok(Outcome::Passed)
 }
 
 /// Catches: a light task that is preempted inside an RCU read-side section and then waits its turn:
