@@ -38,14 +38,11 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 
 void BPF_STRUCT_OPS(artis_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	struct artis_task *t;
+	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 
 	/* not if the scheduler ends */
-	if (!(p->flags & PF_EXITING) || !watches(ARTIS_WATCH_TASKS) ||
-	    !in_budget(this_cpu(), scx_bpf_now()))
-		return;
-	t = bpf_task_storage_get(&task_stor, p, 0, 0);
-	if (t)
+	if (t && p->flags & PF_EXITING && watches(ARTIS_WATCH_TASKS) &&
+	    in_budget(this_cpu(), scx_bpf_now()))
 		tell_task(p, t, true);
 }
 

@@ -10,7 +10,7 @@
 #define ARTIS_WEIGHT_MAX 1000000
 #define ARTIS_INV_WEIGHT_SHIFT 20
 /* Most virtual time of one run, in leads, and the weight per CPU beyond which a clock gets no slower:
- * no task waits for more than 8 x 20 ms x 5000 / 100 = 8 s. After 10 s the kernel ends a scheduler. */
+ * no task waits for more than 9 x 20 ms x 5000 / 100 = 9 s. After 10 s the kernel ends a scheduler. */
 #define ARTIS_RUN_LEADS_MAX 8
 #define ARTIS_CLOCK_WEIGHT_MAX 5000
 

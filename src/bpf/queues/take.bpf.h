@@ -100,6 +100,9 @@ __noinline int keep(struct artis_cpu *c __arg_nonnull, s32 cpu, struct artis_tas
 	if (queue >= ARTIS_NR_QUEUES)
 		return 0;
 	queue_join(t, queue, queue == ARTIS_QUEUE_OWN ? (u32)cpu : group_of(cpu));
+	/* no further ahead of the clock than where a run begins: no other task was to run meanwhile */
+	t->vtime = artis_vtime_clamp(&policy, t->vtime, clock_of(t->queue, t->where)->vtime,
+				     artis_inv_weight(ARTIS_WEIGHT_DEFAULT));
 	c->passed_ns[queue] = 0;
 	c->curr_order = common_order(order_of(t), t->queue, t->where);
 	c->movable = t->nrt_groups && !is_kernel_task(prev);

@@ -75,6 +75,18 @@ impl Cgroup {
         self.set("cgroup.kill", "1")
     }
 
+    /// Stops all tasks in it and in the groups below it, and waits until they stand; or continues them.
+    ///
+    /// # Errors
+    /// When one does not stop.
+    pub fn freeze(&self, on: bool) -> Result<()> {
+        self.set("cgroup.freeze", if on { "1" } else { "0" })?;
+        let events = self.dir.join("cgroup.events");
+        until("all tasks of the cgroup stand", PATIENCE, || {
+            Ok(!on || fs::read_to_string(&events)?.lines().any(|line| line == "frozen 1"))
+        })
+    }
+
     /// Where tasks join.
     #[must_use]
     pub fn procs(&self) -> PathBuf {

@@ -59,13 +59,9 @@ impl Load {
         Ok(())
     }
 
-    /// Stops or continues all of it.
+    /// Stops all of it and waits until it stands, or continues all of it.
     pub fn freeze(&self, on: bool) -> Result<()> {
-        killpg(self.group(), stop_or_go(on)).with_context(|| self.name.clone())
-    }
-
-    fn group(&self) -> Pid {
-        Pid::from_raw(self.child.id().cast_signed())
+        self.cgroup.freeze(on).with_context(|| self.name.clone())
     }
 }
 
@@ -76,7 +72,7 @@ fn stop_or_go(stop: bool) -> Signal {
 impl Drop for Load {
     fn drop(&mut self) {
         // stress-ng removes its files on SIGTERM; what remains is killed
-        let _ = killpg(self.group(), Signal::SIGTERM);
+        let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
         pause(0.1);
         if let Err(e) = self.cgroup.kill() {
             println!("the load '{}' is not killed: {e:#}", self.name);

@@ -19,9 +19,9 @@ use crate::worker::{Kind, Spec};
 pub const FORK_STORM_WAITS: Scenario = Scenario {
     name: "fork_storm_waits",
     what: "in a storm of forks no task waits long, nice 19 included: bound to NRT CPUs, or evicted",
-    scope: Scope::Nightly,
+    scope: Scope::First,
     boot: &[],
-    secs: 29,
+    secs: 31,
     host: Host::Timed,
     complaints: &[],
     run: fork_storm_waits,
@@ -31,6 +31,8 @@ pub const FORK_STORM_WAITS: Scenario = Scenario {
 const HARMLESS: Duration = Duration::from_secs(1);
 /// Else, times the longest wait under the kernel's default.
 const FACTOR: u32 = 5;
+/// The first ones are bound to NRT CPUs, and what they wait is compared.
+const BOUND: usize = 2;
 /// The storm comes in bursts: a task that computes alone in a lull is ahead of its share then.
 const BURSTS: u32 = 4;
 const BURST: f64 = 2.0;
@@ -42,13 +44,18 @@ fn fork_storm_waits(ctx: &Ctx) -> Result<Outcome> {
     let mut workers = Workers::start("waits", specs.clone().map(Spec::clocked))?;
     workers.wait_begun()?;
     let mut loads = vec![Load::stress("--fork 4")?, Load::hackbench()?, Load::hackbench()?];
+    let freeze_all_but_bound = |on| {
+        (BOUND..specs.len()).try_for_each(|i| workers.freeze_one(i, on))?;
+        loads.iter().try_for_each(|l| l.freeze(on))
+    };
     let storm = || {
         (0..BURSTS).try_for_each(|_| {
-            loads.iter().try_for_each(|l| l.freeze(true))?;
+            freeze_all_but_bound(true)?;
             pause(LULL);
-            loads.iter().try_for_each(|l| l.freeze(false))?;
+            freeze_all_but_bound(false)?;
             pause(BURST);
-            Ok(())
+            // before the next lull, where each has a CPU
+            all_move(&workers, BOUND)
         })
     };
     let (default, ()) = longest("kernel's default", &workers, storm)?;
@@ -89,13 +96,13 @@ fn longest<T>(
 ) -> Result<(Vec<Duration>, T)> {
     pause(1.0);
     // what was before is over with the first unit of work
-    all_move(workers)?;
+    all_move(workers, workers.len())?;
     let board = workers.board();
     (0..workers.len()).for_each(|i| board.longest(i).store(0, Ordering::Relaxed));
     let before = workers.counts();
     let done = window()?;
     let work: Vec<u64> = workers.counts().iter().zip(before).map(|(a, b)| a - b).collect();
-    all_move(workers)?;
+    all_move(workers, workers.len())?;
     let waits: Vec<Duration> = (0..workers.len())
         .map(|i| Duration::from_nanos(board.longest(i).load(Ordering::Relaxed)))
         .collect();
@@ -103,10 +110,11 @@ fn longest<T>(
     Ok((waits, done))
 }
 
-fn all_move(workers: &Workers) -> Result<()> {
+/// Waits until each of the first `nr` workers has done some work.
+fn all_move(workers: &Workers, nr: usize) -> Result<()> {
     let before = workers.counts();
     until("each worker does some work", PATIENCE, || {
-        Ok(workers.counts().iter().zip(&before).all(|(now, before)| now > before))
+        Ok(workers.counts().iter().zip(&before).take(nr).all(|(now, before)| now > before))
     })
 }
 
