@@ -32,7 +32,8 @@ pub(crate) fn sleep_until(ns: u64) -> Result<()> {
 }
 
 /// A unit of computing, well below a millisecond.
-// One text for all: a loop that spans two pages is several times as slow in emulation.
+// Not inlined, so that all have the same loop: one that spans two pages is five times as slow in
+// emulation.
 #[inline(never)]
 pub fn compute() {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15u64);
