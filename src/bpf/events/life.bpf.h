@@ -38,12 +38,10 @@ s32 BPF_STRUCT_OPS(artis_init_task, struct task_struct *p, struct scx_init_task_
 
 void BPF_STRUCT_OPS(artis_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
-
 	/* not if the scheduler ends */
-	if (t && p->flags & PF_EXITING && watches(ARTIS_WATCH_TASKS) &&
+	if (p->flags & PF_EXITING && watches(ARTIS_WATCH_TASKS) &&
 	    in_budget(this_cpu(), scx_bpf_now()))
-		tell_task(p, t, true);
+		tell_task(p, bpf_task_storage_get(&task_stor, p, 0, 0), true);
 }
 
 void BPF_STRUCT_OPS(artis_enable, struct task_struct *p)

@@ -9,7 +9,7 @@ static __noinline bool tell_task(struct task_struct *p, struct artis_task *t, bo
 	const struct cpumask *nrt = nrt_mask(), *rt = rt_mask();
 	struct artis_task_record *r;
 
-	if (!nrt || !rt)
+	if (!t || !nrt || !rt)
 		return false;
 	r = record_begin(ARTIS_RECORD_TASK, sizeof(*r), scx_bpf_now());
 	if (!r)
