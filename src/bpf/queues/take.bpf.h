@@ -68,15 +68,11 @@ static __always_inline void look_around(struct artis_look *l, struct artis_cpu *
 	bool own = c->own.weight, calm = c->kind && g->clock[ARTIS_QUEUE_CALM].weight;
 	bool bound = !l->rt && g->clock[ARTIS_QUEUE_BOUND].weight;
 	bool compare = l->may_stay || own + calm + bound > 1;
-	struct artis_clock *clock = &g->clock[ARTIS_QUEUE_BOUND];
-	u64 own_vtime = c->own.vtime - c->own_offset;
 
 	look_at(l, cpu, ARTIS_QUEUE_BOUND, group, bound, compare);
-	/* a lead is no debt while no bound task waits; if all that wait lead, too, their clock follows */
+	/* a lead is no debt while no bound task waits */
 	if (own && !(l->waits & 1U << ARTIS_QUEUE_BOUND))
-		own_follow(c, clock->vtime, true);
-	else if (own && artis_before(own_vtime, l->first[ARTIS_QUEUE_BOUND]))
-		clock->vtime = artis_clock_catch_up(&policy, clock->vtime, own_vtime);
+		own_follow(c, g->clock[ARTIS_QUEUE_BOUND].vtime, true);
 	look_at(l, cpu, ARTIS_QUEUE_OWN, cpu, own, compare);
 	look_at(l, cpu, ARTIS_QUEUE_CALM, group, calm, compare);
 }
