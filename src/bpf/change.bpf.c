@@ -181,8 +181,9 @@ static __always_inline struct task_struct *named_task(const struct artis_change 
 	return NULL;
 }
 
-/* Records a task before the daemon changes it; for adoption, fills in its policy. Returns 0, -ESRCH
- * (it is gone), -EINVAL (adoption: neither SCHED_FIFO nor SCHED_RR) or another error: no room. */
+/* Records a task before the daemon changes it; for adoption, fills in its policy. Of no kind: copies its
+ * record to @args. Returns 0, -ESRCH (it is gone), -ENOENT (it has no record), -EINVAL (adoption:
+ * neither SCHED_FIFO nor SCHED_RR) or another error: no room. */
 SEC("syscall")
 int artis_change_note(struct artis_change *args)
 {
@@ -199,7 +200,9 @@ int artis_change_note(struct artis_change *args)
 		args->reset_on_fork = p->sched_reset_on_fork;
 	}
 	__builtin_memcpy(&c, args, sizeof(c));
-	if (c.kind == ARTIS_CHANGE_ADOPTED && c.policy != SCHED_FIFO && c.policy != SCHED_RR)
+	if (!c.kind)
+		err = get_change(key, args->tid, args) ? 0 : -ENOENT;
+	else if (c.kind == ARTIS_CHANGE_ADOPTED && c.policy != SCHED_FIFO && c.policy != SCHED_RR)
 		err = -EINVAL;
 	else
 		err = bpf_map_update_elem(&changes, &key, &c, BPF_ANY);
@@ -209,18 +212,4 @@ int artis_change_note(struct artis_change *args)
 	}
 	bpf_task_release(p);
 	return err;
-}
-
-/* For the daemon: copies the record of a task to @args. Returns 0 or -ENOENT. */
-SEC("syscall")
-int artis_change_get(struct artis_change *args)
-{
-	struct task_struct *p = named_task(args);
-	bool found;
-
-	if (!p)
-		return -ENOENT;
-	found = get_change((u64)p, args->tid, args);
-	bpf_task_release(p);
-	return found ? 0 : -ENOENT;
 }

@@ -20,9 +20,7 @@ pub mod skel {
 }
 
 pub use bindings::{artis_aim, artis_change, artis_keeper, artis_news, artis_task};
-pub use skel::types::{
-    artis_cpu, artis_policy, artis_sample, artis_set_class, artis_topology, artis_walk,
-};
+pub use skel::types::{artis_cpu, artis_policy, artis_set_class, artis_topology};
 
 /// Highest CPU id that the scheduler handles, plus one.
 pub const MAX_CPUS: usize = bindings::artis_limits_ARTIS_MAX_CPUS as usize;
@@ -42,8 +40,6 @@ pub const CHANGE_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/chang
 const _: () = {
     assert!(size_of::<artis_cpu>() == size_of::<bindings::artis_cpu>());
     assert!(size_of::<artis_policy>() == size_of::<bindings::artis_policy>());
-    assert!(size_of::<artis_sample>() == size_of::<bindings::artis_sample>());
-    assert!(size_of::<artis_walk>() == size_of::<bindings::artis_walk>());
     assert!(size_of::<artis_topology>() == size_of::<bindings::artis_topology>());
     assert!(size_of::<skel::types::bss_cpus>() == MAX_CPUS * size_of::<artis_cpu>());
     assert!(size_of::<skel::types::data_policy>() == size_of::<artis_policy>());

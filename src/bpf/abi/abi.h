@@ -202,10 +202,6 @@ enum artis_section {
 	ARTIS_SECTION_SIGNAL = 4, /* death by a signal, or its frame and handler */
 };
 
-struct artis_sample { /* result of artis_sample() (BPF_PROG_RUN) */
-	u64 now_ns; /* by the clock of all *_ns fields of struct artis_cpu */
-};
-
 /* Records of the ring buffer and of recordings. A record may grow at its end only; its version is
  * incremented when the meaning of earlier fields changes. */
 enum artis_record_kind {
@@ -274,12 +270,6 @@ struct artis_event_record { /* an eviction, a move, or a run; it ends at head.ti
 	u64 left_ns; /* EVICTION: when it left the RT CPU */
 };
 
-struct artis_walk { /* BPF_PROG_RUN: input `all`; the rest, 0 before, is output */
-	u32 all; /* write a record of each task, not only of those that ran */
-	u32 tasks; /* tasks seen */
-	u32 written; /* records written */
-};
-
 /* Events by which the daemon classifies tasks, in a ring buffer that no statistics can fill. */
 enum artis_news_kind {
 	/* bits of `news_wanted` */
@@ -295,7 +285,6 @@ enum artis_news_kind {
 };
 
 struct artis_news {
-	u64 time_ns;
 	u32 pid;
 	u32 tgid;
 	u32 kind; /* one of enum artis_news_kind */

@@ -23,7 +23,7 @@ static __always_inline struct artis_news *begin_news(struct task_struct *p, u32 
 		__sync_fetch_and_add(&news_lost, 1);
 		return NULL;
 	}
-	*n = (struct artis_news){ scx_bpf_now(), p->pid, p->tgid, kind };
+	*n = (struct artis_news){ p->pid, p->tgid, kind };
 	return n;
 }
 

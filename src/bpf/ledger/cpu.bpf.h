@@ -54,16 +54,6 @@ static __always_inline void hist_add(struct artis_hist *hist, u64 ns)
 		hist->slot[slot]++;
 }
 
-static __always_inline bool is_rt_cpu(s32 cpu)
-{
-	return cpu_of(cpu)->kind == ARTIS_CPU_RT;
-}
-
-static __always_inline bool is_nrt_cpu(s32 cpu)
-{
-	return cpu_of(cpu)->kind == ARTIS_CPU_NRT;
-}
-
 static __always_inline u32 group_of(s32 cpu)
 {
 	return topology.group[(u32)cpu & (ARTIS_MAX_CPUS - 1)] & (ARTIS_MAX_GROUPS - 1);
@@ -250,23 +240,16 @@ static __always_inline void clock_run(const struct artis_task *t, u64 run_ns)
 	struct artis_group *g = group_nr(t->group);
 	struct artis_clock *bound = &g->clock[ARTIS_QUEUE_BOUND];
 	struct artis_clock *calm = &g->clock[ARTIS_QUEUE_CALM];
-	struct artis_cpu *c;
+	struct artis_clock *clock = clock_of(t->queue, t->where);
+	u32 nr_cpus = t->queue == ARTIS_QUEUE_OWN  ? 1 :
+		      t->queue == ARTIS_QUEUE_CALM ? g->nr_cpus :
+						     g->nr_nrt;
 
-	if (t->queue == ARTIS_QUEUE_BOUND) {
-		__sync_fetch_and_add(&bound->vtime,
-				     artis_clock_step(run_ns, bound->weight, g->nr_nrt));
-		if (calm->weight)
-			offset_follow(&g->calm_offset, calm->vtime, bound->vtime);
-	} else if (t->queue == ARTIS_QUEUE_CALM) {
-		__sync_fetch_and_add(&calm->vtime,
-				     artis_clock_step(run_ns, calm->weight, g->nr_cpus));
-		if (bound->weight)
-			offset_follow(&g->calm_offset, calm->vtime, bound->vtime);
-		else
-			clock_begins(bound, calm->vtime - g->calm_offset);
-	} else {
-		c = cpu_of(t->where);
-		__sync_fetch_and_add(&c->own.vtime, artis_clock_step(run_ns, c->own.weight, 1));
-		own_follow(c, bound->vtime, false); /* a lead may be a debt: look_around() */
-	}
+	__sync_fetch_and_add(&clock->vtime, artis_clock_step(run_ns, clock->weight, nr_cpus));
+	if (t->queue == ARTIS_QUEUE_OWN)
+		own_follow(cpu_of(t->where), bound->vtime, false); /* see look_around() */
+	else if (bound->weight && calm->weight)
+		offset_follow(&g->calm_offset, calm->vtime, bound->vtime);
+	else if (t->queue == ARTIS_QUEUE_CALM)
+		clock_begins(bound, calm->vtime - g->calm_offset);
 }

@@ -92,7 +92,7 @@ __noinline int note_affinity(struct task_struct *p __arg_trusted,
 	t->partition_gen = partition_gen;
 	t->rt_all = bpf_cpumask_subset(rt, mask);
 	t->nrt_all = bpf_cpumask_subset(nrt, mask);
-	if (bpf_cpumask_test_cpu(t->nrt_cpu, mask) && is_nrt_cpu(t->nrt_cpu))
+	if (bpf_cpumask_test_cpu(t->nrt_cpu, mask) && cpu_of(t->nrt_cpu)->kind == ARTIS_CPU_NRT)
 		return 0;
 	cpu = bpf_cpumask_any_and_distribute(mask, nrt);
 	t->nrt_cpu = cpu < policy.nr_cpus ? cpu : bpf_cpumask_first(nrt);

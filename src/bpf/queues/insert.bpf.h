@@ -121,7 +121,8 @@ static __always_inline void enqueue_own(struct task_struct *p, struct artis_task
 	insert(p, t, ARTIS_QUEUE_OWN, cpu, policy.slice_nrt_ns, enq_flags);
 	if (unlikely(t->rt1) && gives_way(cpu, t->rt1))
 		preempt(cpu, ARTIS_STAT_RT1_PREEMPT);
-	else if ((enq_flags & SCX_ENQ_WAKEUP && is_rt_cpu(cpu) && runs_ext(cpu)) || /* a guest */
+	else if ((enq_flags & SCX_ENQ_WAKEUP && c->kind == ARTIS_CPU_RT &&
+		  runs_ext(cpu)) || /* a guest */
 		 is_far_ahead(cpu, common_order(order_of(t), ARTIS_QUEUE_OWN, cpu)))
 		preempt(cpu, ARTIS_STAT_PREEMPT);
 	else
@@ -196,9 +197,11 @@ __noinline int enqueue_group(struct task_struct *p __arg_trusted,
 			     const struct artis_facts *f __arg_nonnull, u32 queue, u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
+	u32 kind = cpu_of(f->cpu)->kind;
 	u32 group = group_of(f->cpu); /* also of an RT CPU that it leaves: its data is there */
 	struct artis_rouse_in in = {
-		.here = (is_nrt_cpu(f->cpu) || (is_rt_cpu(f->cpu) && queue == ARTIS_QUEUE_CALM)) &&
+		.here = (kind == ARTIS_CPU_NRT ||
+			 (kind == ARTIS_CPU_RT && queue == ARTIS_QUEUE_CALM)) &&
 			bpf_cpumask_test_cpu(f->cpu, p->cpus_ptr),
 		.last = enq_flags & SCX_ENQ_LAST,
 	};

@@ -85,7 +85,7 @@ static __always_inline void set_slice(struct task_struct *p, struct artis_task *
 		scx_bpf_task_set_slice(p, SCX_SLICE_INF);
 		return;
 	}
-	t->slice_rt = is_rt_cpu(cpu) && t->queue == ARTIS_QUEUE_CALM;
+	t->slice_rt = cpu_of(cpu)->kind == ARTIS_CPU_RT && t->queue == ARTIS_QUEUE_CALM;
 	scx_bpf_task_set_slice(p, t->slice_rt ? slice_rt(t) : slice_nrt(t, group_of(cpu)));
 }
 

@@ -48,8 +48,9 @@ extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
 extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
 
+/* Of tasks that ran since their last record, or, unless *@all is 0, of all of them. */
 SEC("syscall")
-int artis_walk(struct artis_walk *walk)
+int artis_walk(const u32 *all)
 {
 	struct task_struct *p;
 
@@ -58,14 +59,11 @@ int artis_walk(struct artis_walk *walk)
 		struct artis_task *t = bpf_task_storage_get(&task_stor, p, 0, 0);
 		u64 exec_ns = p->se.sum_exec_runtime;
 
-		walk->tasks++;
 		if (!t || p->exit_state) /* a zombie: ops.exit_task wrote its last record */
 			continue;
 		stats_of(t);
-		if ((!walk->all && exec_ns == t->told_exec_ns) || !tell_task(p, t, false))
-			continue;
-		t->told_exec_ns = exec_ns;
-		walk->written++;
+		if ((*all || exec_ns != t->told_exec_ns) && tell_task(p, t, false))
+			t->told_exec_ns = exec_ns;
 	}
 	bpf_rcu_read_unlock();
 	return 0;
@@ -73,7 +71,7 @@ int artis_walk(struct artis_walk *walk)
 
 /* Queue lengths, and the clock of the time stamps: run before the array of CPUs is read by mmap. */
 SEC("syscall")
-int artis_sample(struct artis_sample *sample)
+int artis_sample(u64 *now_ns)
 {
 	u32 cpu, nr;
 
@@ -84,6 +82,6 @@ int artis_sample(struct artis_sample *sample)
 		group_nr(nr)->queued[1] = scx_bpf_dsq_nr_queued(dsq_of(ARTIS_QUEUE_CALM, nr));
 	}
 	in_charge = 1;
-	sample->now_ns = scx_bpf_now();
+	*now_ns = scx_bpf_now();
 	return 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Structs of plain integers that BPF and the daemon exchange, as bytes.
+//! Plain integers, and structs of them, that BPF and the daemon exchange, as bytes.
 
 use std::ptr;
 
 use anyhow::Result;
 use libbpf_rs::{ProgramInput, ProgramMut};
 
-/// A struct that BPF reads or writes.
+/// An integer or a struct that BPF reads or writes.
 ///
 /// # Safety
 /// Integers only, without padding: any bytes are a valid value, and none is uninitialised.
@@ -28,6 +28,11 @@ pub unsafe trait Plain: Copy {
         }
     }
 }
+
+// SAFETY: an integer.
+unsafe impl Plain for u32 {}
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
 
 /// Has the kernel run a program (BPF_PROG_RUN) that reads and writes `context`.
 ///

@@ -34,15 +34,7 @@ fn rt1(priority: u32) -> Option<Treatment> {
 }
 
 fn item(kind: Kind, pid: i32, comm: &str) -> Item {
-    Item {
-        time_ns: 1,
-        pid,
-        tgid: pid,
-        kind,
-        all_threads: false,
-        comm: comm.to_owned(),
-        asked: None,
-    }
+    Item { pid, tgid: pid, kind, all_threads: false, comm: comm.to_owned(), asked: None }
 }
 
 #[test]

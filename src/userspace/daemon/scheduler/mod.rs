@@ -24,8 +24,8 @@ use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open};
 use super::exit_report::ExitReport;
 use super::plain::{Plain, run_with};
 use super::setup::Setup;
+use crate::abi::artis_set_class;
 use crate::abi::skel::{BpfSkel, BpfSkelBuilder};
-use crate::abi::{artis_sample, artis_set_class, artis_walk};
 use crate::config::Partition;
 use crate::model::Reading;
 use faults::Faults;
@@ -99,15 +99,11 @@ impl<'obj> Loaded<'obj> {
 /// Runs the sampling program: it fills in the queue lengths and returns the
 /// time, ns, of the clock that all time stamps are in.
 fn sample(skel: &BpfSkel<'_>) -> Result<u64> {
-    let mut sample = artis_sample::default();
-    run_with(&skel.progs.artis_sample, &mut sample).context("sampling the scheduler")?;
-    Ok(sample.now_ns)
+    let mut now_ns = 0u64;
+    run_with(&skel.progs.artis_sample, &mut now_ns).context("sampling the scheduler")?;
+    Ok(now_ns)
 }
 
-// SAFETY: a u64.
-unsafe impl Plain for artis_sample {}
-// SAFETY: four u32.
-unsafe impl Plain for artis_walk {}
 // SAFETY: u32 only.
 unsafe impl Plain for artis_set_class {}
 

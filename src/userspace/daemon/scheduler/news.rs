@@ -78,8 +78,6 @@ pub struct Asked {
 /// One of the news.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// When it happened, ns of the scheduler's clock.
-    pub time_ns: u64,
     /// Thread id.
     pub pid: i32,
     /// Process id.
@@ -106,7 +104,6 @@ impl Item {
         let news: artis_news = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
         let kind = Kind::ALL.into_iter().find(|kind| *kind as u32 == news.kind)?;
         Some(Self {
-            time_ns: news.time_ns,
             pid: news.pid.cast_signed(),
             tgid: news.tgid.cast_signed(),
             kind,

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
 use super::{Scheduler, run_with, sample};
-use crate::abi::artis_walk;
 use crate::abi::bindings as abi;
 use crate::abi::skel::BpfSkel;
 
@@ -89,9 +88,8 @@ impl Scheduler<'_> {
     /// # Errors
     /// When the program cannot be run.
     pub fn walk(&self, all: bool) -> Result<()> {
-        let mut walk = artis_walk { all: all.into(), ..Default::default() };
-        run_with(&self.skel.progs.artis_walk, &mut walk).context("walking over the tasks")?;
-        log::trace!("a walk met {} tasks and wrote {} records", walk.tasks, walk.written);
+        let walk = &self.skel.progs.artis_walk;
+        run_with(walk, &mut u32::from(all)).context("walking over the tasks")?;
         Ok(())
     }
 

@@ -166,10 +166,10 @@ impl Changes {
     /// When the kernel does not tell.
     pub fn of(&self, id: TaskId) -> Result<Option<Change>> {
         let mut args = of(id);
-        match run_with(&program(&self.object, "artis_change_get")?, &mut args)? {
+        match run_with(&program(&self.object, "artis_change_note")?, &mut args)? {
             0 => Ok(change(&args)),
-            code if code == -ENOENT => Ok(None),
-            code => bail!("artis_change_get: {code}"),
+            code if [-ESRCH, -ENOENT].contains(&code) => Ok(None),
+            code => bail!("artis_change_note: {code}"),
         }
     }
 }
