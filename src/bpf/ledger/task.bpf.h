@@ -261,11 +261,9 @@ static __always_inline void find_section(struct artis_cpu *c, struct task_struct
 
 static __always_inline void residence_ends(struct artis_cpu *c)
 {
-	u64 ns = scx_bpf_now() - c->section_since_ns;
+	u64 ns = artis_after(scx_bpf_now(), c->section_since_ns);
 
 	c->section_since_ns = 0;
-	if ((s64)ns < 0)
-		return;
 	c->residence_ns += ns;
 	hist_add(&c->residence, ns);
 	if (ns > c->residence_max_ns)

@@ -20,6 +20,12 @@ static inline bool artis_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+/* How far is time @a after @b? 0: it is not. */
+static inline u64 artis_after(u64 a, u64 b)
+{
+	return artis_before(b, a) ? a - b : 0;
+}
+
 static inline u64 artis_clamp(u64 value, u64 least, u64 most)
 {
 	return value < least ? least : value > most ? most : value;
@@ -63,15 +69,8 @@ static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime
 	return artis_before(latest, vtime) ? latest : artis_vtime_ran(policy, vtime, clock);
 }
 
-/* How much earlier a task preempted in an RCU read-side section is queued, to be at the clock: it
- * delays all grace periods, and the kernel ends a scheduler after 21 s of one. Before all others it
- * would get every CPU: a call can be one long section. */
-static inline u64 artis_reader_advance(u64 vtime, u64 clock)
-{
-	return artis_before(clock, vtime) ? vtime - clock : 0;
-}
-
-/* The same for a task of one CPU that serves this CPU or may hold a lock: before all others. */
+/* How much earlier than @vtime a task of one CPU is queued that serves this CPU or may hold a lock: before
+ * all others. */
 static inline u64 artis_first_advance(const struct artis_policy *policy, u64 vtime, u64 clock)
 {
 	return vtime - (clock - policy->sleep_credit_ns - 1);

@@ -33,21 +33,16 @@ static inline u32 artis_share_decay(u32 avg, u64 dt_ns)
 	return (u32)((u64)avg * f >> 32 >> (halvings_q32 >> 32));
 }
 
-static inline u64 artis_share_since(u64 begin_ns, u64 now_ns)
-{
-	return now_ns > begin_ns ? now_ns - begin_ns : 0;
-}
-
 /* The average at @now_ns, 0 to ARTIS_SHARE_ONE, also while a real-time task runs on. */
 static inline u32 artis_share_at(const struct artis_rt_share *s, u64 now_ns)
 {
-	u64 idle_ns = artis_share_since(s->updated_ns, s->in_rt ? s->since_ns : now_ns);
+	u64 idle_ns = artis_after(s->in_rt ? s->since_ns : now_ns, s->updated_ns);
 	u32 avg = artis_share_decay(s->avg, idle_ns);
 
 	if (!s->in_rt)
 		return avg;
 	return ARTIS_SHARE_ONE -
-	       artis_share_decay(ARTIS_SHARE_ONE - avg, artis_share_since(s->since_ns, now_ns));
+	       artis_share_decay(ARTIS_SHARE_ONE - avg, artis_after(now_ns, s->since_ns));
 }
 
 /* From @now_ns on an rt/dl task runs (@in_rt), which waits: the rest is done when none does. */
@@ -59,7 +54,7 @@ static inline void artis_share_switch(struct artis_rt_share *s, u64 now_ns, bool
 		s->since_ns = now_ns;
 	} else {
 		s->avg = artis_share_at(s, now_ns);
-		s->total_ns += artis_share_since(s->since_ns, now_ns);
+		s->total_ns += artis_after(now_ns, s->since_ns);
 		s->updated_ns = now_ns;
 	}
 	s->in_rt = in_rt;

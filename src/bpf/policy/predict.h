@@ -96,7 +96,7 @@ static inline void artis_history_note(struct artis_history *h, const struct arti
 		return;
 	}
 	/* the clocks of two CPUs may differ */
-	span_ns = run->end_ns > first_ns ? run->end_ns - first_ns : 0;
+	span_ns = artis_after(run->end_ns, first_ns);
 	space_ns = span_ns / n;
 	last_ns = first_ns + (span_ns - space_ns);
 	/* a real-time task may have run in between */
@@ -106,7 +106,7 @@ static inline void artis_history_note(struct artis_history *h, const struct arti
 		h->least_run_ns = artis_least_next(
 			h->least_run_ns,
 			h->quiet_run_ns + (run_ns > span_ns ? run_ns - span_ns : 0));
-		wall_ns = last_ns > h->last_ns ? last_ns - h->last_ns : 0;
+		wall_ns = artis_after(last_ns, h->last_ns);
 		own_ns += h->quiet_run_ns;
 	} else { /* the one before the first attempt is unknown */
 		wall_ns = last_ns - first_ns;
@@ -142,8 +142,7 @@ static inline bool artis_is_calm(const struct artis_policy *policy, const struct
 		       h->quiet_run_ns >= long_ns;
 	if (!h->period_ns)
 		return h->quiet_run_ns >= long_ns;
-	return artis_is_far(policy, now_ns > h->last_ns ? now_ns - h->last_ns : 0,
-			    artis_period(h->period_ns));
+	return artis_is_far(policy, artis_after(now_ns, h->last_ns), artis_period(h->period_ns));
 }
 
 /* linux/futex.h: the operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */

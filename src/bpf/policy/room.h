@@ -92,30 +92,27 @@ struct artis_look {
 	bool pinned; /* it may run on this CPU only */
 };
 
-/* Which of the queues @a and @b has the earlier first task; @a if neither has one. */
-static inline u32 artis_earlier(const struct artis_look *l, u32 a, u32 b)
+/* Which queue of @waits has the earliest first task; ARTIS_NR_QUEUES: none. */
+static inline u32 artis_earliest(const struct artis_look *l, u32 waits)
 {
-	if (!(l->waits & 1U << b))
-		return a;
-	if (!(l->waits & 1U << a))
-		return b;
-	return artis_before(l->first[b], l->first[a]) ? b : a;
+	u32 earliest = ARTIS_NR_QUEUES, queue;
+
+	for (queue = 0; queue < ARTIS_NR_QUEUES; queue++)
+		if (waits >> queue & 1 && (earliest == ARTIS_NR_QUEUES ||
+					   artis_before(l->first[queue], l->first[earliest])))
+			earliest = queue;
+	return earliest;
 }
 
 /* What a CPU does next: it takes the earliest task that waits for it, RT1+ tasks first. A guest of
  * an RT CPU stays for lead_ns longer: a change costs that CPU caches and a lock of another CPU. */
 static inline u32 artis_next(const struct artis_look *l)
 {
-	struct artis_look of = *l;
+	u32 queue = artis_earliest(l, l->rt ? l->waits & ~(1U << ARTIS_QUEUE_BOUND) : l->waits);
 	u64 lead_ns = 0;
-	u32 queue;
 
-	if (l->rt)
-		of.waits &= ~(1U << ARTIS_QUEUE_BOUND);
-	if (!of.waits)
+	if (queue == ARTIS_NR_QUEUES)
 		return l->may_stay ? ARTIS_NEXT_STAY : ARTIS_NEXT_NONE;
-	queue = artis_earlier(&of, artis_earlier(&of, ARTIS_QUEUE_OWN, ARTIS_QUEUE_BOUND),
-			      ARTIS_QUEUE_CALM);
 	if (l->rt && !l->pinned && queue == ARTIS_QUEUE_CALM && !artis_is_rt1_order(l->order) &&
 	    !artis_is_rt1_order(l->first[ARTIS_QUEUE_CALM]))
 		lead_ns = l->lead_ns;

@@ -217,8 +217,10 @@ __noinline int enqueue_group(struct task_struct *p __arg_trusted,
 	}
 	group = group_for(f, queue, group);
 	join(p, t, queue, group, woken);
+	/* it delays all grace periods, and the kernel ends a scheduler after 21 s of one. To the clock, not
+	 * before all others: a call can be one long section */
 	if (unlikely(is_rcu_reader(p)))
-		t->advance_ns = artis_reader_advance(t->vtime, clock_of(queue, group)->vtime);
+		t->advance_ns = artis_after(t->vtime, clock_of(queue, group)->vtime);
 	insert(p, t, queue, group, slice_nrt(t, group), enq_flags);
 	if (!looks && to < 0 && likely(!t->rt1) && (woken || queue == ARTIS_QUEUE_BOUND))
 		to = behind_for(p, t, group);

@@ -124,13 +124,11 @@ __noinline int tally_eviction(struct artis_task *t __arg_nonnull, u32 cause)
 static __always_inline u64 tally_waited(struct artis_task_stats *s, u64 now_ns,
 					const struct task_struct *prev)
 {
-	u64 wait_ns = now_ns - s->ready_ns;
+	u64 wait_ns = artis_after(now_ns, s->ready_ns); /* clocks of two CPUs may differ */
 
 	if (!s->ready_ns)
 		return 0;
 	s->ready_ns = 0;
-	if ((s64)wait_ns < 0) /* clocks of two CPUs may differ a little */
-		wait_ns = 0;
 	s->waits++;
 	s->wait_ns += wait_ns;
 	hist_add(&s->wait, wait_ns);
@@ -185,7 +183,7 @@ static __noinline void tally_begins(struct artis_cpu *c, s32 cpu, struct artis_t
 			.left_ns = s->evict_left_ns,
 		};
 
-		hist_add(&c->arrival, now_ns > e.begin_ns ? now_ns - e.begin_ns : 0);
+		hist_add(&c->arrival, artis_after(now_ns, e.begin_ns));
 		tell_event(p, &e, ARTIS_WATCH_EVENTS, ARTIS_RECORD_EVICTION);
 		s->evict_entry_ns = 0;
 		why = ARTIS_STAT_EVICTION;

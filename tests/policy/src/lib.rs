@@ -51,7 +51,7 @@ functions! {
     vtime_of = artis_vtime_of(policy: &Policy, run_ns: u64, inv_weight: u32) -> u64;
     vtime_clamp = artis_vtime_clamp(policy: &Policy, vtime: u64, clock: u64, inv_weight: u32) -> u64;
     first_advance = artis_first_advance(policy: &Policy, vtime: u64, clock: u64) -> u64;
-    reader_advance = artis_reader_advance(vtime: u64, clock: u64) -> u64;
+    after = artis_after(a: u64, b: u64) -> u64;
     clock_step = artis_clock_step(run_ns: u64, weight: u64, nr_cpus: u32) -> u64;
     clock_catch_up = artis_clock_catch_up(policy: &Policy, clock: u64, vtime: u64) -> u64;
     vtime_ran = artis_vtime_ran(policy: &Policy, vtime: u64, clock: u64) -> u64;

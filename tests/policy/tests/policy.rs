@@ -271,10 +271,10 @@ proptest! {
         }
     }
 
-    /// A reader is queued at the clock if it is ahead of it, else where it would be anyway.
+    /// As far as one is after the other, it is moved to that one, and not behind it.
     #[test]
-    fn readers_are_not_ahead(vtime: u64, clock: u64) {
-        let place = vtime.wrapping_sub(reader_advance(vtime, clock));
+    fn what_is_after_is_so_far_after(vtime: u64, clock: u64) {
+        let place = vtime.wrapping_sub(after(vtime, clock));
         prop_assert_eq!(place, if before(clock, vtime) { clock } else { vtime });
     }
 
