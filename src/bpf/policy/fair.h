@@ -69,8 +69,8 @@ static inline u64 artis_vtime_clamp(const struct artis_policy *policy, u64 vtime
 	return artis_before(latest, vtime) ? latest : artis_vtime_ran(policy, vtime, clock);
 }
 
-/* How much earlier than @vtime a task of one CPU is queued that serves this CPU or may hold a lock: before
- * all others. */
+/* How much earlier than @vtime a task that may run on one CPU only is queued, if it serves this CPU or may
+ * hold a lock: before all others. */
 static inline u64 artis_first_advance(const struct artis_policy *policy, u64 vtime, u64 clock)
 {
 	return vtime - (clock - policy->sleep_credit_ns - 1);

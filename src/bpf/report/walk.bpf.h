@@ -48,7 +48,7 @@ extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
 extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
 
-/* Of tasks that ran since their last record, or, unless *@all is 0, of all of them. */
+/* Writes a record of each task that ran since its last one, or, if *@all is set, of each task. */
 SEC("syscall")
 int artis_walk(const u32 *all)
 {
