@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! SIGKILL of the daemon in the midst of adoptions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,8 +32,7 @@ pub const ADOPT_STORM: Scenario = Scenario {
 const ROUNDS: u32 = 20;
 /// Tasks that change, and have children.
 const MEMBERS: u64 = 6;
-/// Adopted tasks at the moments of death, all rounds together: one for each, though a death that
-/// comes between two of them may leave none.
+/// Adopted tasks at the moments of death, all rounds together: one for each.
 const ADOPTED_MIN: u64 = ROUNDS as u64;
 
 /// What all members share.
@@ -44,6 +43,8 @@ struct Storm {
     end: AtomicBool,
     /// What each living thread wants to be.
     wants: Mutex<BTreeMap<i32, Policy>>,
+    /// Those that change; all others are children.
+    members: Mutex<BTreeSet<i32>>,
     changes: AtomicU32,
     all: Cpus,
     rt: Cpus,
@@ -132,6 +133,7 @@ impl Storm {
         let mut is = Policy::new(libc::SCHED_OTHER, 0);
         is.set(0)?;
         self.all.bind(0)?;
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).insert(gettid());
         while !self.end.load(Ordering::SeqCst) {
             self.step(&mut dice, &mut is)?;
             if self.still.load(Ordering::SeqCst) {
@@ -169,6 +171,13 @@ impl Storm {
         Ok(all)
     }
 
+    /// Is there a child that is adopted, or whose parent was?
+    fn has_child(&self) -> Result<bool> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = self.policies()?;
+        Ok(all.iter().any(|(tid, _, is)| is.policy == EXT && !members.contains(tid)))
+    }
+
     fn ensure_as_wanted(&self, when: &str) -> Result<usize> {
         let all = self.policies()?;
         let wrong: Vec<_> = all.iter().filter(|(_, wants, is)| wants != is).collect();
@@ -185,6 +194,7 @@ fn adopt_storm(ctx: &Ctx) -> Result<Outcome> {
         resting: AtomicU32::new(0),
         end: AtomicBool::new(false),
         wants: Mutex::new(BTreeMap::new()),
+        members: Mutex::new(BTreeSet::new()),
         changes: AtomicU32::new(0),
         all: ctx.all(),
         rt: ctx.rt,
@@ -218,10 +228,8 @@ fn rounds(ctx: &Ctx, storm: &Arc<Storm>) -> Result<()> {
         let daemon = ctx.load(&["--adopt"])?;
         pause(dice.below(400) as f64 / 1e3);
         // The daemon looks at all news at once and then rests, in proportion to what that took: so it
-        // dies while it looks. Which tasks have made their last change by then is chance.
-        until("a task is adopted", PATIENCE, || {
-            Ok(storm.policies()?.iter().any(|(_, _, is)| is.policy == EXT))
-        })?;
+        // dies soon after it has looked. Which tasks have made their last change by then is chance.
+        until("a child is adopted, or that of an adopted task", PATIENCE, || storm.has_child())?;
         storm.still.store(true, Ordering::SeqCst);
         pause(dice.below(6000) as f64 / 1e6);
         daemon.stop(Signal::SIGKILL)?;
